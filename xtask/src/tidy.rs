@@ -6,6 +6,7 @@ mod format_names;
 mod manifests;
 mod sources;
 mod type_names;
+mod walks;
 
 use std::path::{Path, PathBuf};
 

@@ -135,7 +135,7 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     storage.check(&conversion.to.caps(), &to)?;
     let place = Place::find(&options.output, options.overwrite, conversion.to.clone())?;
     let progress = Arc::new(Progress::default());
-    crate::bench::stop_on_ctrl_c(&progress)?;
+    hyperslab_bench::stop_on_ctrl_c(&progress)?;
 
     let begun = Instant::now();
     eprintln!("{} ({from}) -> {} ({to}), {threads} threads", options.input.display(), options.output.display());

@@ -70,7 +70,7 @@ pub fn run(demo: &Demo) -> Result<ExitCode> {
     check_room(&shape, space_available(folder.path())?)?;
 
     let progress = Arc::new(Progress::default());
-    crate::bench::stop_on_ctrl_c(&progress)?;
+    hyperslab_bench::stop_on_ctrl_c(&progress)?;
     let mut lines = Vec::new();
     for side in &sides {
         eprintln!("{}: {shape} on {} ...", side.name, side.stack);

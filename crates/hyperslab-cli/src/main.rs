@@ -10,25 +10,23 @@ mod connector;
 mod convert;
 mod demo;
 mod doctor;
-mod filter_words;
 mod formats;
-mod h5bench;
 mod ior;
 mod manual;
-mod mpi_job;
 mod recover;
 mod report;
 mod reproduce;
 mod run;
 mod show;
 mod simulate;
-mod table;
-mod terminal;
 mod trace;
 mod tune;
 
 use clap::FromArgMatches;
 use cli::{Arguments, Command};
+use hyperslab_bench::mpi_job;
+use hyperslab_h5bench::filter_words;
+use hyperslab_report::{table, terminal};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -38,7 +36,7 @@ fn main() -> ExitCode {
 fn run_command() -> ExitCode {
     // Pages about kernels come from the kernels.
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Some(page) = bench::help_asked(&words) {
+    if let Some(page) = hyperslab_bench::help_asked(&words) {
         println!("{page}");
         return ExitCode::SUCCESS;
     }
@@ -66,7 +64,10 @@ fn run_command() -> ExitCode {
         Command::Completions(options) => manual::completions(&options),
         Command::Manual(options) => manual::pages(&options),
         Command::Doctor(options) => doctor::run(&options),
-        Command::MpiHello => mpi_job::hello().map(|()| ExitCode::SUCCESS),
+        Command::MpiHello => mpi_job::hello().map(|words| {
+            words.into_iter().for_each(|words| println!("{words}"));
+            ExitCode::SUCCESS
+        }),
         Command::MpiRank { folder } => mpi_job::run_rank(&folder).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {

@@ -74,7 +74,7 @@ pub fn run(options: &ShowOptions) -> Result<ExitCode> {
     let file = format.open(&options.path, OpenMode::Read, &Solo::shared())?;
     let out = &mut std::io::BufWriter::new(std::io::stdout().lock());
     match &options.array {
-        None if format.caps().dimension_names && names_dimensions(&*file)? => {
+        None if format.caps().data.dimension_names && names_dimensions(&*file)? => {
             let stored = sizes(&stack, &options.path)?;
             let name = options.path.file_stem().unwrap_or_default().to_string_lossy();
             let header = header::CdlHeader::read(&*file, stored)?;

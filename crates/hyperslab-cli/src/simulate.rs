@@ -7,9 +7,9 @@ mod sweep;
 mod tables;
 mod timeline;
 
-use crate::cli::Transfers;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use hyperslab_bench::Transfers;
 use hyperslab_core::{Stack, parse_stacks, units};
 use hyperslab_sim::{
     Intervals, LayerEffects, RunLimits, RunPlacement, Simulated, System, Walked, intervals, limits, simulate, template,

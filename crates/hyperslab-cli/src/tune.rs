@@ -11,12 +11,12 @@ mod source_calls;
 mod timed_run;
 pub mod work_folder;
 
-use crate::advisor;
-use crate::bench::stop_on_ctrl_c;
 use crate::cli::EXIT_FAILED;
 use answer::{Told, seconds};
 use anyhow::{Context, Result, bail};
 use comparison::{Better, Comparison};
+use hyperslab_advisor::{busy_machine, profile_path};
+use hyperslab_bench::stop_on_ctrl_c;
 use hyperslab_core::units::{display_size, parse_duration};
 use hyperslab_core::{CacheState, Filter};
 use hyperslab_model::Profile;
@@ -158,7 +158,7 @@ pub fn run(options: &TuneOptions) -> Result<ExitCode> {
         usual: watched.seconds,
         end,
         runs: 0,
-        busy: advisor::busy_machine(),
+        busy: busy_machine::is_busy(),
         partial: false,
         tried: Vec::new(),
     };
@@ -240,13 +240,13 @@ fn watch(runner: &Runner<'_>, recorded: &RecordedProgram) -> Result<TimedRun> {
 /// The profile that was asked for, that of this machine, or that of an ordinary one, and whether it is of this one.
 fn profile(said: Option<&Path>, folder: &Path) -> Result<(Profile, bool)> {
     if let Some(path) = said {
-        return Ok((advisor::load_profile(path, folder, false)?, true));
+        return Ok((profile_path::load(path, folder, false)?, true));
     }
-    let usual = advisor::usual_profile().and_then(|path| advisor::load_profile(&path, folder, false));
+    let usual = profile_path::usual().and_then(|path| profile_path::load(&path, folder, false));
     let known = usual.ok().filter(|profile| profile.fit(hyperslab_model::Class::Hdf5, CacheState::Warm).is_ok());
     Ok(match known {
         Some(profile) => (profile, true),
-        None => (Profile::unmeasured(advisor::facts(folder)), false),
+        None => (Profile::unmeasured(profile_path::facts(folder)), false),
     })
 }
 

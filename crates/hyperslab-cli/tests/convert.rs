@@ -78,7 +78,7 @@ fn write_together(stack: &str, path: &Path) {
         container.set_attribute("", "title", &Attribute::text("été"))?;
         container.create_group("empty/group")?;
         container.set_attribute("empty", "level", &Attribute::integer(1))?;
-        let chunk = format.caps().chunks.then(|| [16, 16][..].into());
+        let chunk = format.caps().data.chunks.then(|| [16, 16][..].into());
         let filters = if format.caps().has(&Filter::Deflate(4)) { vec![Filter::Deflate(4)] } else { Vec::new() };
         let chunked = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::F32, &SHAPE) };
         let plain = container.create("plain", &ArraySpec::new(Datatype::I32, &SHAPE))?;

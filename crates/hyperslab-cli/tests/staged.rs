@@ -53,7 +53,7 @@ fn child() {
     let (stack, path) = stack.split_once(' ').unwrap();
     let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
     let container = format.open(Path::new(path), OpenMode::Create, &hyperslab_run::single_rank()).unwrap();
-    let chunk = format.caps().chunks.then(|| [7, 300].as_slice().into());
+    let chunk = format.caps().data.chunks.then(|| [7, 300].as_slice().into());
     let array =
         container.create("rows", &ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &[ROWS, COLUMNS]) }).unwrap();
     let mut out = std::io::stderr();

@@ -1,8 +1,8 @@
-//! Storage traits [`Format`], [`Container`] and [`Array`]: implemented by formats, wrapped by layers.
+//! Storage traits [`Format`], [`Container`], [`Hierarchy`] and [`Array`]: implemented by formats, wrapped by layers.
 
 use crate::{
-    Communicator, Datatype, Dims, Error, Filter, FilterSet, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Selection,
+    BackgroundStats, Caps, Communicator, Datatype, Dims, Error, Filter, MemoryLayout, MemoryView, MemoryViewMut,
+    NoTelemetry, Request, Result, Selection, Telemetry,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -10,58 +10,6 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Capabilities of a format. Code decides by these, never by a format's name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Caps {
-    /// Written data can be read back. (Not so for `null`.)
-    pub readable: bool,
-    /// Data survives the process.
-    pub persistent: bool,
-    /// Arrays can be resized, up to `max_shape`.
-    pub resize: bool,
-    /// Resizable arrays share one unlimited dimension: resizing one resizes all.
-    pub shared_growth: bool,
-    /// Arrays can be chunked.
-    pub chunks: bool,
-    /// Compound datatypes keep their field names.
-    pub compound: bool,
-    /// A write may transfer some fields of a compound and keep the others.
-    pub partial_fields: bool,
-    /// Fill value for elements never written.
-    pub fill_value: bool,
-    /// Attributes on the root, groups and arrays.
-    pub attributes: bool,
-    /// Groups are stored as objects, so that empty ones exist.
-    pub groups: bool,
-    /// Ranks may write disjoint elements of one array concurrently.
-    pub concurrent_writers: bool,
-    /// The library serialises the calls of all ranks of a process.
-    pub serialises_ranks: bool,
-    /// Collective transfers are implemented differently from independent ones.
-    pub collective: bool,
-    /// Ranks may be separate processes.
-    pub many_processes: bool,
-    /// [`Array::prefetch`] has an effect.
-    pub prefetch: bool,
-    /// Rewriting a filtered chunk may allocate it elsewhere and free its old address for reuse, while the chunk index on disk
-    /// is updated by the next flush only: a crash before that flush can lose whole chunks.
-    pub relocates_chunks: bool,
-    /// Arrays keep the names of their dimensions.
-    pub dimension_names: bool,
-    /// Filters that arrays may ask for.
-    pub filters: FilterSet,
-    /// Most dimensions of an array.
-    pub max_rank: usize,
-}
-
-impl Caps {
-    /// Whether arrays may ask for the filter.
-    pub fn has(&self, filter: &Filter) -> bool {
-        self.filters.contains(filter)
-    }
-}
 
 /// Immutable dataset metadata plus the current shape. What a format does not support is refused at `create`, never dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +32,7 @@ pub struct ArraySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_value: Option<Vec<u8>>,
     /// Names of the dimensions, such as `time`; of a dimension that belongs to a group, its path. Dimensions of one name are one
-    /// and the same. Absent: chosen by the format, if it has names ([`Caps::dimension_names`]).
+    /// and the same. Absent: chosen by the format, if it has names ([`DataModel::dimension_names`](crate::DataModel::dimension_names)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dims: Option<Vec<String>>,
 }
@@ -230,36 +178,6 @@ pub enum Durability {
     Durable,
 }
 
-/// Background I/O of a container on one rank, added up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackgroundStats {
-    /// Time the format below was busy in the background.
-    pub busy: Duration,
-    /// Time callers were blocked on background I/O.
-    pub waited: Duration,
-    /// Bytes written or read in the background.
-    pub bytes: u64,
-    /// Peak memory held for background I/O, in bytes.
-    pub memory: u64,
-}
-
-impl BackgroundStats {
-    /// Fraction of background I/O time that overlapped with the caller's work, 0 to 1; `None` if there was none.
-    pub fn hidden(&self) -> Option<f64> {
-        let share = self.waited.as_secs_f64() / self.busy.as_secs_f64();
-        (!self.busy.is_zero()).then_some(1.0 - share.min(1.0))
-    }
-}
-
-impl std::ops::AddAssign for BackgroundStats {
-    fn add_assign(&mut self, other: Self) {
-        self.busy += other.busy;
-        self.waited += other.waited;
-        self.bytes += other.bytes;
-        self.memory = self.memory.max(other.memory);
-    }
-}
-
 /// A storage format with its options.
 pub trait Format: Send + Sync + Debug {
     /// The name in stack strings.
@@ -278,9 +196,33 @@ pub trait Format: Send + Sync + Debug {
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>>;
 }
 
-/// An open file, store or directory. Object paths are `a/b/c` without leading slash; the root is `""`.
-/// All methods are collective unless stated otherwise.
+/// An open file, store or directory: its arrays, and when what was written to them is safe. Object paths are `a/b/c` without
+/// leading slash; the root is `""`. All methods are collective unless stated otherwise.
+///
+/// What lists, creates and annotates objects is [`Hierarchy`]; on a `dyn Container` its methods and those of [`Telemetry`] can
+/// be called directly.
 pub trait Container: Send + Sync + Debug {
+    /// Its objects. Refused where another program's library owns them. Not collective.
+    fn hierarchy(&self) -> Result<&dyn Hierarchy>;
+    /// Opens an array.
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>>;
+    /// Notes on this rank's transfers, and statistics of its background I/O. Not collective.
+    fn telemetry(&self) -> &dyn Telemetry {
+        &NoTelemetry
+    }
+    /// Writes this rank's buffered data to the operating system: when this returns, it survives a process crash, but not power
+    /// loss. No visibility guarantee. Not collective. (Where ranks are processes that share a parallel library, the container's
+    /// metadata may be written by `flush` only.)
+    fn write_back(&self) -> Result<()>;
+    /// Makes all earlier writes visible or durable, and reports deferred errors.
+    fn flush(&self, how: Durability) -> Result<()>;
+    /// Flushes to [`Durability::Visible`], releases all resources and reports deferred errors. Later calls on the container or
+    /// its arrays fail; a second close does nothing. Dropping without close releases resources too, but loses errors.
+    fn close(&self) -> Result<()>;
+}
+
+/// The objects of a container: arrays, groups and attributes. All methods are collective unless stated otherwise.
+pub trait Hierarchy {
     /// Names of all arrays, sorted. Not collective.
     fn arrays(&self) -> Result<Vec<String>>;
     /// Names of all groups but the root, sorted. Not collective. Formats without group objects report the groups implied by
@@ -294,32 +236,60 @@ pub trait Container: Send + Sync + Debug {
     fn create_group(&self, name: &str) -> Result<()>;
     /// Creates an array and its parent groups; refuses an existing name.
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>>;
-    /// Opens an array.
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>>;
     /// Sets an attribute of the root, a group or an array, replacing an earlier value. All ranks pass the same value.
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()>;
     /// Reads an attribute. Not collective.
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute>;
     /// Names of the attributes of an object, sorted. Not collective.
     fn attributes(&self, object: &str) -> Result<Vec<String>>;
-    /// Human-readable notes on this rank's transfers so far, such as collective transfers that were executed independently.
-    /// Not collective.
-    fn diagnostics(&self) -> Vec<String> {
-        Vec::new()
+}
+
+/// Short forms.
+impl dyn Container + '_ {
+    /// [`Hierarchy::arrays`].
+    pub fn arrays(&self) -> Result<Vec<String>> {
+        self.hierarchy()?.arrays()
     }
-    /// Statistics of background I/O so far. Not collective.
-    fn background(&self) -> BackgroundStats {
-        BackgroundStats::default()
+
+    /// [`Hierarchy::groups`].
+    pub fn groups(&self) -> Result<Vec<String>> {
+        self.hierarchy()?.groups()
     }
-    /// Writes this rank's buffered data to the operating system: when this returns, it survives a process crash, but not power
-    /// loss. No visibility guarantee. Not collective. (Where ranks are processes that share a parallel library, the container's
-    /// metadata may be written by `flush` only.)
-    fn write_back(&self) -> Result<()>;
-    /// Makes all earlier writes visible or durable, and reports deferred errors.
-    fn flush(&self, how: Durability) -> Result<()>;
-    /// Flushes to [`Durability::Visible`], releases all resources and reports deferred errors. Later calls on the container or
-    /// its arrays fail; a second close does nothing. Dropping without close releases resources too, but loses errors.
-    fn close(&self) -> Result<()>;
+
+    /// [`Hierarchy::create_group`].
+    pub fn create_group(&self, name: &str) -> Result<()> {
+        self.hierarchy()?.create_group(name)
+    }
+
+    /// [`Hierarchy::create`].
+    pub fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.hierarchy()?.create(name, spec)
+    }
+
+    /// [`Hierarchy::set_attribute`].
+    pub fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.hierarchy()?.set_attribute(object, name, value)
+    }
+
+    /// [`Hierarchy::attribute`].
+    pub fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        self.hierarchy()?.attribute(object, name)
+    }
+
+    /// [`Hierarchy::attributes`].
+    pub fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        self.hierarchy()?.attributes(object)
+    }
+
+    /// [`Telemetry::diagnostics`].
+    pub fn diagnostics(&self) -> Vec<String> {
+        self.telemetry().diagnostics()
+    }
+
+    /// [`Telemetry::background`].
+    pub fn background(&self) -> BackgroundStats {
+        self.telemetry().background()
+    }
 }
 
 /// An open array. Transfers are independent unless [`TransferMode::Collective`].
@@ -347,10 +317,9 @@ pub trait Array: Send + Sync + Debug {
     }
     /// Hints that this rank will read the selected elements soon. Never fails and never blocks on storage.
     fn prefetch(&self, _selection: &Selection) {}
-    /// Explains in words what an independent transfer of these elements would do, and why; `None` if there is nothing to
-    /// explain. Not collective.
-    fn explain(&self, _selection: &Selection, _layout: &MemoryLayout, _writes: bool) -> Result<Option<String>> {
-        Ok(None)
+    /// Explanations of its transfers. Not collective.
+    fn telemetry(&self) -> &dyn Telemetry {
+        &NoTelemetry
     }
     /// Whether background threads may transfer its elements. If not, layers transfer them only on the program's threads, within
     /// its calls: the array may belong to a library that is not thread-safe. Callable from any thread; the answer may change
@@ -372,4 +341,11 @@ pub trait Array: Send + Sync + Debug {
     fn resize(&self, shape: &[u64]) -> Result<()>;
     /// Releases the array. Collective. A second close does nothing.
     fn close(&self) -> Result<()>;
+}
+
+impl dyn Array + '_ {
+    /// [`Telemetry::explain`].
+    pub fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.telemetry().explain(selection, layout, writes)
+    }
 }

@@ -3,12 +3,14 @@
 
 pub mod default_chunk;
 pub mod dims;
+pub mod positive_definite;
 pub mod storage;
 pub mod suggest;
 pub mod units;
 pub mod workload;
 
 mod cache_state;
+mod caps;
 mod chunks;
 mod communicator;
 mod copy;
@@ -18,7 +20,10 @@ mod dtype;
 mod error;
 mod filter;
 mod format;
+mod forward;
 mod json_problem;
+mod lock;
+mod memcpy_rate;
 mod memory;
 mod page_buffer;
 mod request;
@@ -28,10 +33,12 @@ mod slab;
 mod stack;
 mod storage_override;
 mod strided_range;
+mod telemetry;
 mod transfer_cost;
 
 pub use bytes::Bytes;
 pub use cache_state::CacheState;
+pub use caps::{Caps, DataModel, Execution};
 pub use chunks::{ChunkGrid, ChunkSubset, ChunkSubsets};
 pub use communicator::{Communicator, Reduce, agree};
 pub use copy::{ElementMap, Gather, Scatter, copy_rows};
@@ -41,10 +48,10 @@ pub use disjoint_write_buffer::DisjointWriteBuffer;
 pub use dtype::{ByteOrder, Compound, Datatype, Field};
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Filter, FilterSet};
-pub use format::{
-    Array, ArraySpec, Attribute, BackgroundStats, Caps, Container, Durability, Format, OpenMode, TransferMode,
-};
+pub use format::{Array, ArraySpec, Attribute, Container, Durability, Format, Hierarchy, OpenMode, TransferMode};
 pub use json_problem::json_problem;
+pub use lock::lock;
+pub use memcpy_rate::memcpy_rate;
 pub use memory::{
     BufferRegion, ElementPiece, ElementPlan, MemoryLayout, MemoryView, MemoryViewMut, StructField, StructLayout,
 };
@@ -56,4 +63,5 @@ pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
 pub use storage_override::{DatasetOverride, FileOverride, LayoutOverride, StorageOverrides};
 pub use strided_range::StridedRange;
+pub use telemetry::{BackgroundStats, NoTelemetry, Telemetry};
 pub use transfer_cost::{ChunkedFileCost, LayerEffect, TransferCost};

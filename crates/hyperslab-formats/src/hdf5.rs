@@ -51,7 +51,6 @@ mod options;
 mod properties;
 mod ranks;
 mod rollback_driver;
-mod split;
 mod subfiles;
 mod transfer;
 

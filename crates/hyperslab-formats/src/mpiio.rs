@@ -56,7 +56,9 @@ impl Format for Mpiio {
     }
 
     fn caps(&self) -> Caps {
-        Caps { collective: true, ..posix::caps(&self.options.container) }
+        let mut caps = posix::caps(&self.options.container);
+        caps.execution.collective = true;
+        caps
     }
 
     fn extension(&self) -> &'static str {

@@ -39,8 +39,8 @@ use container::CdfContainer;
 use header::Header;
 use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
-    TransferCost, agree,
+    Caps, Communicator, Container, DataModel, Error, ErrorKind, Execution, FilterSet, Format, MAX_RANK, OpenMode,
+    Result, StackElement, TransferCost, agree,
 };
 use options::Options;
 use state::Shared;
@@ -193,25 +193,29 @@ impl Format for Netcdf3 {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            persistent: true,
-            resize: true,
-            shared_growth: true,
-            chunks: false,
-            compound: false,
-            partial_fields: false,
-            fill_value: true,
-            attributes: true,
-            groups: false,
-            concurrent_writers: true,
-            serialises_ranks: false,
-            collective: false,
-            many_processes: true,
-            prefetch: false,
-            relocates_chunks: false,
-            dimension_names: true,
+            data: DataModel {
+                readable: true,
+                persistent: true,
+                resize: true,
+                shared_growth: true,
+                chunks: false,
+                compound: false,
+                partial_fields: false,
+                fill_value: true,
+                attributes: true,
+                groups: false,
+                dimension_names: true,
+                max_rank: MAX_RANK,
+            },
+            execution: Execution {
+                concurrent_writers: true,
+                serialises_ranks: false,
+                collective: false,
+                many_processes: true,
+                prefetch: false,
+                relocates_chunks: false,
+            },
             filters: FilterSet::NONE,
-            max_rank: MAX_RANK,
         }
     }
 

@@ -23,7 +23,7 @@ use crate::netcdf4_entry::ENTRY;
 use crate::netcdf4_entry::options::{Options, rules};
 use container::Netcdf4Container;
 use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, StackElement};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The name in stack strings and errors.
@@ -54,13 +54,17 @@ pub(crate) fn stored_sizes(path: &Path) -> Result<Vec<(String, u64)>> {
 }
 
 impl Format for Netcdf4 {
+    hyperslab_core::forward!(self, self.hdf5, [exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
     }
 
     fn caps(&self) -> Caps {
-        let hdf5 = self.hdf5.caps();
-        Caps { dimension_names: true, groups: !self.options.classic, ..hdf5 }
+        let mut caps = self.hdf5.caps();
+        caps.data.dimension_names = true;
+        caps.data.groups = !self.options.classic;
+        caps
     }
 
     fn extension(&self) -> &'static str {
@@ -70,17 +74,5 @@ impl Format for Netcdf4 {
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let file = self.hdf5.open_container(path, how, comm)?;
         Ok(Arc::new(Netcdf4Container::new(file, how, self.options, comm.clone())?))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.hdf5.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.hdf5.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.hdf5.files(path)
     }
 }

@@ -25,7 +25,8 @@ use crate::{Advice, FormatEntry, ProgramWords};
 use container::NpyContainer;
 use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, TransferCost, agree,
+    Caps, Communicator, Container, DataModel, Error, ErrorKind, Execution, FilterSet, Format, MAX_RANK, OpenMode,
+    Result, TransferCost, agree,
 };
 use shared::Shared;
 use std::path::{Path, PathBuf};
@@ -84,14 +85,15 @@ impl Format for Npy {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            persistent: true,
-            attributes: true,
-            concurrent_writers: true,
-            many_processes: true,
+            data: DataModel {
+                readable: true,
+                persistent: true,
+                attributes: true,
+                max_rank: MAX_RANK,
+                ..DataModel::default()
+            },
+            execution: Execution { concurrent_writers: true, many_processes: true, ..Execution::default() },
             filters: FilterSet::NONE,
-            max_rank: MAX_RANK,
-            ..Caps::default()
         }
     }
 

@@ -14,13 +14,14 @@
 
 use crate::FormatEntry;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Caps, Communicator, Container, Dims, Durability, Error, ErrorKind, FilterSet, Format,
-    MAX_RANK, MemoryView, MemoryViewMut, OpenMode, Result, Selection, StackElement, TransferMode, agree, dims,
+    Array, ArraySpec, Attribute, Caps, Communicator, Container, DataModel, Dims, Durability, Error, ErrorKind,
+    Execution, FilterSet, Format, Hierarchy, MAX_RANK, MemoryView, MemoryViewMut, OpenMode, Result, Selection,
+    StackElement, TransferMode, agree, dims, lock,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// The registry's line.
 pub const ENTRY: FormatEntry = FormatEntry {
@@ -78,10 +79,6 @@ struct Registry {
 
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs `work` once per process; all ranks succeed or fail alike. Collective.
 fn once<T: Default>(comm: &dyn Communicator, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mine = if comm.rank() == 0 || !comm.one_process() { work() } else { Ok(T::default()) };
@@ -95,25 +92,29 @@ impl Format for Null {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: false,
-            persistent: false,
-            resize: true,
-            shared_growth: false,
-            chunks: true,
-            compound: true,
-            partial_fields: true,
-            fill_value: true,
-            attributes: true,
-            groups: true,
-            concurrent_writers: true,
-            serialises_ranks: false,
-            collective: false,
-            many_processes: true,
-            prefetch: false,
-            relocates_chunks: false,
-            dimension_names: false,
+            data: DataModel {
+                readable: false,
+                persistent: false,
+                resize: true,
+                shared_growth: false,
+                chunks: true,
+                compound: true,
+                partial_fields: true,
+                fill_value: true,
+                attributes: true,
+                groups: true,
+                dimension_names: false,
+                max_rank: MAX_RANK,
+            },
+            execution: Execution {
+                concurrent_writers: true,
+                serialises_ranks: false,
+                collective: false,
+                many_processes: true,
+                prefetch: false,
+                relocates_chunks: false,
+            },
             filters: FilterSet::ALL,
-            max_rank: MAX_RANK,
         }
     }
 
@@ -229,6 +230,30 @@ fn remember(names: &SharedNames, name: &str, spec: &ArraySpec) -> Result<()> {
 }
 
 impl Container for NullContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let found = self.check("open array", false).and_then(|()| self.find("open array", name));
+        Ok(self.handle(agree(&*self.comm, found)?))
+    }
+
+    fn write_back(&self) -> Result<()> {
+        self.check("write back", false)
+    }
+
+    fn flush(&self, _how: Durability) -> Result<()> {
+        self.check("flush", false)
+    }
+
+    fn close(&self) -> Result<()> {
+        self.closed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Hierarchy for NullContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.check("list arrays", false)?;
         Ok(lock(&self.names).arrays.keys().cloned().collect())
@@ -244,11 +269,6 @@ impl Container for NullContainer {
         agree(&*self.comm, judged)?;
         once(&*self.comm, || remember(&self.names, name, spec).map_err(located))?;
         Ok(self.handle(agree(&*self.comm, self.find("create", name))?))
-    }
-
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let found = self.check("open array", false).and_then(|()| self.find("open array", name));
-        Ok(self.handle(agree(&*self.comm, found)?))
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
@@ -277,19 +297,6 @@ impl Container for NullContainer {
         self.check("list attributes", false)?;
         let names = lock(&self.names);
         Ok(names.attributes.keys().filter(|(of, _)| of == object).map(|(_, name)| name.clone()).collect())
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.check("write back", false)
-    }
-
-    fn flush(&self, _how: Durability) -> Result<()> {
-        self.check("flush", false)
-    }
-
-    fn close(&self) -> Result<()> {
-        self.closed.store(true, Ordering::Relaxed);
-        Ok(())
     }
 }
 

@@ -38,7 +38,8 @@ use container_state::ContainerState;
 use data_backend::DataBackend;
 use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement, TransferCost,
+    Caps, Communicator, Container, DataModel, Error, Execution, FilterSet, Format, MAX_RANK, OpenMode, Result,
+    StackElement, TransferCost,
 };
 use metadata::{GroupMetadata, Of};
 use options::{Files, Options};
@@ -128,25 +129,29 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
 /// Capabilities of containers with these options, whatever the data backend.
 pub(crate) fn caps(options: &Options) -> Caps {
     Caps {
-        readable: true,
-        persistent: true,
-        resize: true,
-        shared_growth: false,
-        chunks: false,
-        compound: true,
-        partial_fields: options.files == Files::Shared,
-        fill_value: true,
-        attributes: true,
-        groups: true,
-        concurrent_writers: true,
-        serialises_ranks: false,
-        collective: false,
-        many_processes: true,
-        prefetch: false,
-        relocates_chunks: false,
-        dimension_names: false,
+        data: DataModel {
+            readable: true,
+            persistent: true,
+            resize: true,
+            shared_growth: false,
+            chunks: false,
+            compound: true,
+            partial_fields: options.files == Files::Shared,
+            fill_value: true,
+            attributes: true,
+            groups: true,
+            dimension_names: false,
+            max_rank: MAX_RANK,
+        },
+        execution: Execution {
+            concurrent_writers: true,
+            serialises_ranks: false,
+            collective: false,
+            many_processes: true,
+            prefetch: false,
+            relocates_chunks: false,
+        },
         filters: FilterSet::NONE,
-        max_rank: MAX_RANK,
     }
 }
 

@@ -54,7 +54,8 @@ mod tests;
 
 use container::ZarrContainer;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, Filter, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+    Caps, Communicator, Container, DataModel, Error, Execution, Filter, FilterSet, Format, MAX_RANK, OpenMode, Result,
+    StackElement,
 };
 use options::Options;
 use std::path::{Path, PathBuf};
@@ -80,26 +81,30 @@ impl Format for Zarr {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            persistent: true,
-            resize: true,
-            shared_growth: false,
-            chunks: true,
-            compound: true,
-            partial_fields: true,
-            fill_value: true,
-            attributes: true,
-            groups: true,
-            concurrent_writers: true,
-            serialises_ranks: false,
-            collective: false,
-            many_processes: true,
-            prefetch: false,
-            // Each is a file, replaced atomically.
-            relocates_chunks: false,
-            dimension_names: true,
+            data: DataModel {
+                readable: true,
+                persistent: true,
+                resize: true,
+                shared_growth: false,
+                chunks: true,
+                compound: true,
+                partial_fields: true,
+                fill_value: true,
+                attributes: true,
+                groups: true,
+                dimension_names: true,
+                max_rank: MAX_RANK,
+            },
+            execution: Execution {
+                concurrent_writers: true,
+                serialises_ranks: false,
+                collective: false,
+                many_processes: true,
+                prefetch: false,
+                // Each is a file, replaced atomically.
+                relocates_chunks: false,
+            },
             filters: FILTERS,
-            max_rank: MAX_RANK,
         }
     }
 

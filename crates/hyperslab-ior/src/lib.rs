@@ -171,7 +171,7 @@ fn plans(tests: Vec<Settings>, ranks: RanksAre<'_>, warnings: &mut Warnings) -> 
         };
         let mut plan = Plan::new(settings, id, ranks, per_node, now, warnings)?;
         // What this build does not have is told before anything is opened.
-        plan.ior.chunks = open_stack(&plan.stack)?.caps().chunks;
+        plan.ior.chunks = open_stack(&plan.stack)?.caps().data.chunks;
         plans.push(plan);
     }
     Ok(plans)

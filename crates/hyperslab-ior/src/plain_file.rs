@@ -1,8 +1,8 @@
 //! A file of bytes and nothing else, as IOR writes them through POSIX and MPI-IO: read as a container with one array.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Caps, Communicator, Container, Durability, Error, ErrorKind, Format, MemoryView,
-    MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
+    Array, ArraySpec, Attribute, Caps, Communicator, Container, DataModel, Durability, Error, ErrorKind, Execution,
+    Format, Hierarchy, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
 use hyperslab_formats::formats;
 use std::fs::File;
@@ -42,10 +42,13 @@ impl Format for PlainFile {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            persistent: true,
-            many_processes: true,
-            max_rank: hyperslab_core::MAX_RANK,
+            data: DataModel {
+                readable: true,
+                persistent: true,
+                max_rank: hyperslab_core::MAX_RANK,
+                ..DataModel::default()
+            },
+            execution: Execution { many_processes: true, ..Execution::default() },
             ..Caps::default()
         }
     }
@@ -85,16 +88,8 @@ struct PlainContainer {
 }
 
 impl Container for PlainContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        Ok(vec!["data".into()])
-    }
-
-    fn create_group(&self, _: &str) -> Result<()> {
-        Err(only_read("create group"))
-    }
-
-    fn create(&self, _: &str, _: &ArraySpec) -> Result<Arc<dyn Array>> {
-        Err(only_read("create array"))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
@@ -103,18 +98,6 @@ impl Container for PlainContainer {
         let length = self.spec.shape.iter().product::<u64>() * self.spec.dtype.size();
         let base = segment * length;
         Ok(Arc::new(PlainArray { file: self.file.clone(), bytes: self.bytes, base, spec: self.spec.clone() }))
-    }
-
-    fn set_attribute(&self, _: &str, _: &str, _: &Attribute) -> Result<()> {
-        Err(only_read("set attribute"))
-    }
-
-    fn attribute(&self, _: &str, name: &str) -> Result<Attribute> {
-        Err(Error::new(ErrorKind::NotFound, "read attribute", "a plain file has none").target(name))
-    }
-
-    fn attributes(&self, _: &str) -> Result<Vec<String>> {
-        Ok(Vec::new())
     }
 
     fn write_back(&self) -> Result<()> {
@@ -127,6 +110,32 @@ impl Container for PlainContainer {
 
     fn close(&self) -> Result<()> {
         Ok(())
+    }
+}
+
+impl Hierarchy for PlainContainer {
+    fn arrays(&self) -> Result<Vec<String>> {
+        Ok(vec!["data".into()])
+    }
+
+    fn create_group(&self, _: &str) -> Result<()> {
+        Err(only_read("create group"))
+    }
+
+    fn create(&self, _: &str, _: &ArraySpec) -> Result<Arc<dyn Array>> {
+        Err(only_read("create array"))
+    }
+
+    fn set_attribute(&self, _: &str, _: &str, _: &Attribute) -> Result<()> {
+        Err(only_read("set attribute"))
+    }
+
+    fn attribute(&self, _: &str, name: &str) -> Result<Attribute> {
+        Err(Error::new(ErrorKind::NotFound, "read attribute", "a plain file has none").target(name))
+    }
+
+    fn attributes(&self, _: &str) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
 }
 

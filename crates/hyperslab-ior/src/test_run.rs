@@ -70,7 +70,7 @@ pub fn run(
     let warnings = Warnings::new(plan.settings.warnings_are_errors);
     let format = agree(&**comm, open_stack(&plan.stack))?;
     let _hog = agree(&**comm, MemoryHog::of(plan))?;
-    let keeps_nothing = !format.caps().readable;
+    let keeps_nothing = !format.caps().data.readable;
     let result = TestResult { keeps_nothing, ..TestResult::default() };
     let mut rank = Rank { plan, comm, format, warnings, result, stopped_at: None, signature: plan.signature };
     let began = Instant::now();

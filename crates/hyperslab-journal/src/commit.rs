@@ -1,9 +1,9 @@
 //! Periodic sync: the background thread of `SyncMode::Every`.
 
 use super::segment_list::SegmentList;
-use hyperslab_core::ErrorKind;
+use hyperslab_core::{ErrorKind, lock};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -37,10 +37,6 @@ struct State {
     /// Time of the first append that is not durable.
     since: Option<Instant>,
     stop: bool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Committer {

@@ -4,8 +4,9 @@
 //! Data without records has no effect: a file left by a crash is removed with the others.
 
 use super::file_names;
-use super::segment_list::{SegmentList, lock};
+use super::segment_list::SegmentList;
 use super::storage::LogFile;
+use hyperslab_core::lock;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 

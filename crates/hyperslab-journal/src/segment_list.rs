@@ -8,11 +8,11 @@ use super::preallocate::PreallocatedSegment;
 use super::segment::Segment;
 use super::storage::{JournalStorage, LogFile};
 use super::sync::Syncing;
-use hyperslab_core::{Error, Result};
+use hyperslab_core::{Error, Result, lock};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The state shared by a journal and its record handles, which may outlive it.
@@ -64,10 +64,6 @@ pub(super) struct RetainedSegment {
     pub bytes: u64,
     /// Sealed: gets no more records.
     pub full: bool,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SegmentList {

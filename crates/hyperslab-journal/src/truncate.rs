@@ -1,9 +1,9 @@
 //! Truncation: removing the files of completed segments, from the front.
 
 use super::segment::Segment;
-use super::segment_list::{SegmentList, lock};
+use super::segment_list::SegmentList;
 use super::{failed, file_names};
-use hyperslab_core::Result;
+use hyperslab_core::{Result, lock};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -2,7 +2,7 @@
 //! proportion, no endless loop.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../hyperslab-cli/src/h5bench/fuzz/memory.rs"]
+#[path = "../../hyperslab-bench/src/fuzz/memory.rs"]
 mod memory;
 
 use hyperslab_core::{Datatype, Selection};

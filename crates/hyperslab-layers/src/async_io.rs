@@ -42,7 +42,7 @@ pub(crate) use container::AsyncContainer;
 use container::Shared;
 use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 pub(crate) use options::{AHEAD, Options, lag};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 const NAME: &str = "async";
@@ -75,32 +75,20 @@ pub(crate) struct AsyncFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for AsyncFormat {
+    hyperslab_core::forward!(self, self.inner, [extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         self.options.layer
     }
 
     fn caps(&self) -> Caps {
-        Caps { prefetch: true, ..self.inner.caps() }
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
+        let mut caps = self.inner.caps();
+        caps.execution.prefetch = true;
+        caps
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.open_container(path, how, comm)?))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }
 
@@ -120,7 +108,7 @@ impl AsyncFormat {
         let inner = self.inner.open(path, how, &background)?;
         let mut shared = Shared::new(how, comm.clone(), background, self.options, memory);
         let caps = self.inner.caps();
-        (shared.partial_fields, shared.hands_hints_on) = (caps.partial_fields, caps.prefetch);
+        (shared.partial_fields, shared.hands_hints_on) = (caps.data.partial_fields, caps.execution.prefetch);
         if let Some(options) = staging {
             let staging = Staging::create(options, path, &inner, &**comm, shared.engine.pool().clone())?;
             shared.staging = Some(Arc::new(staging));

@@ -59,7 +59,7 @@ use hyperslab_core::{
 };
 use options::Options;
 use shared_history::SharedHistory;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -95,33 +95,20 @@ struct AutoFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for AutoFormat {
+    hyperslab_core::forward!(self, self.inner, [extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
     }
 
     fn caps(&self) -> Caps {
-        let caps = self.inner.caps();
-        Caps { prefetch: caps.prefetch || self.options.choices.contains(&Choice::Async), ..caps }
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
+        let mut caps = self.inner.caps();
+        caps.execution.prefetch |= self.options.choices.contains(&Choice::Async);
+        caps
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.open_container(path, how, comm)?))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }
 
@@ -168,7 +155,7 @@ mod tests {
         let format = AutoFormat { inner, options, below: "posix".parse().unwrap() };
         let container =
             format.open_container(&folder.path().join("x"), OpenMode::Create, &hyperslab_comm::Solo::shared()).unwrap();
-        let array = container.create("a", &ArraySpec::new(Datatype::U8, &[64])).unwrap();
+        let array = container.hierarchy().unwrap().create("a", &ArraySpec::new(Datatype::U8, &[64])).unwrap();
         let mut right = [0u8; 64];
         let strategies: Vec<Choice> = (0..60).map(|step| Choice::ALL[(step + step / 3) % 3]).collect();
         let mut taken = std::collections::BTreeSet::new();

@@ -52,11 +52,11 @@ use crate::async_io::{self, AsyncFormat};
 use crate::background::{FilteredArrays, StagingOptions, share_of_memory};
 use block_cache::BlockCache;
 use container::{CachedContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 use hyperslab_journal::SyncMode;
 use options::Options;
 use stats::CacheStats;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -78,7 +78,7 @@ pub(crate) const ENTRY: LayerEntry = LayerEntry {
 fn wrap(element: &StackElement, inner: Arc<dyn Format>, below: &Stack) -> Result<Arc<dyn Format>> {
     let options = Options::parse(element)?;
     // Writes are drained one by one, not chunk by chunk.
-    let filtered = if inner.caps().relocates_chunks { FilteredArrays::Never } else { FilteredArrays::Usual };
+    let filtered = if inner.caps().execution.relocates_chunks { FilteredArrays::Never } else { FilteredArrays::Usual };
     let cached = Arc::new(ReadCached { inner, options: options.clone() });
     let staging = options.directory.as_ref().map(|directory| StagingOptions {
         directory: directory.clone(),
@@ -126,16 +126,10 @@ impl ReadCached {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for ReadCached {
+    hyperslab_core::forward!(self, self.inner, [caps, extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
@@ -147,22 +141,10 @@ impl Format for ReadCached {
             comm: comm.clone(),
             options: self.options.clone(),
             read_only,
-            prefetch: self.inner.caps().prefetch,
+            prefetch: self.inner.caps().execution.prefetch,
             counts: CacheStats::default(),
             closed: AtomicBool::new(false),
         };
         Ok(Arc::new(CachedContainer { inner, shared: Arc::new(shared) }))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }

@@ -57,7 +57,7 @@ use crate::rank_shared::share;
 use collective_drain::Group;
 use container::LogContainer;
 use drain_throttle::DrainThrottle;
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use log_state::LogState;
 use options::Options;
 use session::Session;
@@ -117,7 +117,7 @@ impl LogFormat {
             per_node: self.options.per_node,
             on_failure: self.options.on_failure,
             member: self.options.member,
-            filtered: if self.inner.caps().relocates_chunks {
+            filtered: if self.inner.caps().execution.relocates_chunks {
                 FilteredArrays::WithImages
             } else {
                 FilteredArrays::Usual
@@ -128,16 +128,10 @@ impl LogFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for LogFormat {
+    hyperslab_core::forward!(self, self.inner, [caps, extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
@@ -162,17 +156,5 @@ impl Format for LogFormat {
         let store = LogState::new(staging, pool, self.options.clone(), pace, comm.clone(), group);
         let session = Arc::new(Session::new(store, begin.is_some() && comm.many_threads()));
         Ok(Arc::new(LogContainer { inner, session }))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }

@@ -54,9 +54,9 @@ mod write;
 
 use crate::LayerEntry;
 use container::{LogLayoutContainer, Shared};
-use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 use options::Options;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 const NAME: &str = "loglayout";
@@ -92,16 +92,10 @@ struct LogLayoutFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for LogLayoutFormat {
+    hyperslab_core::forward!(self, self.inner, [caps, extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
@@ -111,17 +105,5 @@ impl Format for LogLayoutFormat {
             shared.load().map_err(|error| error.target(path.display()))?;
         }
         Ok(Arc::new(LogLayoutContainer { shared: Arc::new(shared) }))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }

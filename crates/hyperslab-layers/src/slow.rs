@@ -29,7 +29,7 @@ mod timer;
 use crate::LayerEntry;
 use container::{Shared, SlowContainer};
 use device::Device;
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use options::Options;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,16 +61,10 @@ struct SlowFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for SlowFormat {
+    hyperslab_core::forward!(self, self.inner, [caps, extension]);
+
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {

@@ -36,9 +36,9 @@ pub use recover::{TraceParts, trace_parts};
 
 use crate::LayerEntry;
 use container::TraceContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
+use hyperslab_core::{Communicator, Container, Format, LayerEffect, OpenMode, Result, Stack, StackElement};
 use options::Options;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 const NAME: &str = "trace";
@@ -75,16 +75,10 @@ struct TraceFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for TraceFormat {
+    hyperslab_core::forward!(self, self.inner, [caps, extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
@@ -92,17 +86,5 @@ impl Format for TraceFormat {
         // Dropped with an error, the recorder leaves nothing behind.
         let (inner, recorder) = recorder.first_call(how, || self.inner.open(path, how, comm))?;
         Ok(Arc::new(TraceContainer::new(inner, recorder, comm.clone(), self.names.clone())))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }

@@ -76,7 +76,7 @@ use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, St
 use options::Options;
 pub(crate) use range_to_slabs::range_to_slabs;
 pub(crate) use selection_builder::write_in_parts;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const NAME: &str = "twophase";
@@ -112,33 +112,21 @@ struct TwoPhaseFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for TwoPhaseFormat {
+    hyperslab_core::forward!(self, self.inner, [extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         NAME
     }
 
     fn caps(&self) -> Caps {
-        Caps { collective: true, ..self.inner.caps() }
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
+        let mut caps = self.inner.caps();
+        caps.execution.collective = true;
+        caps
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let inner = self.inner.open(path, how, comm)?;
         let aggregators = aggregators::choose(&**comm, self.options.aggregators)?;
         Ok(Arc::new(TwoPhaseContainer { inner, shared: Shared::new(comm.clone(), self.options, aggregators) }))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }

@@ -170,10 +170,10 @@ impl Player<'_> {
 
 fn play(format: &dyn Format, path: &Path, comm: &Arc<dyn Communicator>, seed: u64) -> Result<()> {
     let ranks = comm.size() as u64;
-    let resizes = format.caps().resize;
+    let resizes = format.caps().data.resize;
     let spec = ArraySpec {
         max_shape: resizes.then(|| vec![None, Some(EACH * ranks)]),
-        chunk: (resizes && format.caps().chunks).then(|| [3, EACH * ranks].as_slice().into()),
+        chunk: (resizes && format.caps().data.chunks).then(|| [3, EACH * ranks].as_slice().into()),
         ..ArraySpec::new(Datatype::U8, &[MOST_ROWS / 2, EACH * ranks])
     };
     let container = format.open(path, OpenMode::Truncate, comm)?;

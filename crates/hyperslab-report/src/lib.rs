@@ -2,7 +2,8 @@
 //! (docs/workload-format.md); runs nothing.
 //!
 //! [`Input::load`] reads a file, [`Report::of`] works out everything that is shown, and the functions of [`Form`] only set
-//! it: whatever number a page shows is in the report, which [`Form::Json`] prints whole.
+//! it: whatever number a page shows is in the report, which [`Form::Json`] prints whole. [`table`] and [`terminal`] set text for
+//! terminals, of all commands.
 
 mod activity;
 mod cases;
@@ -19,6 +20,8 @@ pub mod ratio;
 mod record;
 mod report;
 mod svg;
+pub mod table;
+pub mod terminal;
 mod verdict;
 mod words;
 

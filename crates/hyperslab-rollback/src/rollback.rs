@@ -5,6 +5,7 @@ use crate::io::{read_up_to, write_all, write_zeros};
 use crate::journal::{self, Head, RECORD, RECORDS, Record};
 use crate::saved::{PAGE, SavedPages};
 use crate::sighting::{self, FileSighting};
+use hyperslab_core::lock;
 use rustix::fs::{FlockOperation, Timestamps};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
@@ -93,10 +94,6 @@ struct Journal {
 
 /// Descriptors of journals of this process, for [`HeldJournals::forget_in_child`].
 static OPEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Rollback {
     /// Begins to guard a file that is open for writing and has its last commit's content now. Creates no journal yet.

@@ -83,7 +83,7 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
     let mut outcome = Outcome {
         repetitions: Vec::new(),
         operations: BTreeMap::new(),
-        verified: match (case.verify, caps.readable) {
+        verified: match (case.verify, caps.data.readable) {
             (false, _) => Verified::NotAsked,
             (true, true) => Verified::Yes,
             (true, false) => Verified::Impossible,
@@ -91,7 +91,7 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
         warnings: Vec::new(),
         failure: None,
     };
-    let takes_turns = caps.serialises_ranks && case.ranks.one_process();
+    let takes_turns = caps.execution.serialises_ranks && case.ranks.one_process();
     if takes_turns && case.workload.header.ranks > 1 {
         let words = "the library of the format makes one call at a time: thread ranks take turns";
         outcome.warnings.push(words.into());
@@ -124,10 +124,13 @@ pub fn run_case(case: &Case<'_>) -> Outcome {
 fn set_aside(case: &Case<'_>) -> Result<Snapshots> {
     let updated = paths(case, |file| file.update.is_some());
     let caps = case.format.caps();
-    if updated.is_empty() || case.repeat.saturating_add(case.warm_up) < 2 || !(caps.persistent || caps.readable) {
+    if updated.is_empty()
+        || case.repeat.saturating_add(case.warm_up) < 2
+        || !(caps.data.persistent || caps.data.readable)
+    {
         return Ok(Snapshots::default());
     }
-    if !caps.persistent {
+    if !caps.data.persistent {
         return Err(Error::unsupported("repeat", "this format keeps no files that could be put back between runs")
             .backend(case.format.name())
             .hint("run it once"));
@@ -200,7 +203,7 @@ fn run_once(case: &Case<'_>, run: usize, warnings: &mut Vec<String>) -> Result<(
     let resident_before = set_cache(case, warnings)?;
     case.progress.restart();
     let number = (run + 1).checked_sub(case.warm_up).filter(|number| *number > 0);
-    let verify = case.verify && case.format.caps().readable && number.is_some();
+    let verify = case.verify && case.format.caps().data.readable && number.is_some();
     let context = RunContext {
         workload: case.workload,
         format: &*case.format,
@@ -237,7 +240,7 @@ fn inputs(case: &Case<'_>) -> Result<Vec<PathBuf>> {
 }
 
 fn set_cache(case: &Case<'_>, warnings: &mut Vec<String>) -> Result<Option<f64>> {
-    if !case.format.caps().persistent {
+    if !case.format.caps().data.persistent {
         return Ok(None);
     }
     let mut files = Vec::new();
@@ -275,7 +278,7 @@ fn clean_up(case: &Case<'_>, aside: &mut Snapshots, warnings: &mut Vec<String>) 
         return;
     }
     for path in paths(case, |file| file.update.is_some()) {
-        if case.format.caps().persistent && case.format.exists(&path).unwrap_or(false) {
+        if case.format.caps().data.persistent && case.format.exists(&path).unwrap_or(false) {
             warnings.push(format!("{} may be changed in part: write it anew before using it", path.display()));
         }
     }

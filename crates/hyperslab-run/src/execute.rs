@@ -136,7 +136,7 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
         clock,
     };
     let (steps, _) = executor.clock.exclude(|| context.workload.steps(rank));
-    let mut steps = Lookahead::new(steps?, context.format.caps().prefetch);
+    let mut steps = Lookahead::new(steps?, context.format.caps().execution.prefetch);
     // Working out what to do is not part of doing it.
     while let (Some(step), took) = executor.clock.exclude(|| steps.next()) {
         executor.recorder.prepare += took;
@@ -198,7 +198,7 @@ impl Executor<'_> {
                 self.meet(self.is_shared(file)?)?;
                 let container = container(&self.files, file)?;
                 // Names of dimensions are for formats that keep them.
-                let dims = declaration.spec.dims.clone().filter(|_| self.context.format.caps().dimension_names);
+                let dims = declaration.spec.dims.clone().filter(|_| self.context.format.caps().data.dimension_names);
                 let spec = ArraySpec { dims, ..declaration.spec.clone() };
                 let new = self.recorder.time(Operation::Create, 0, || container.create(&name, &spec))?;
                 self.occupy(slot, file, array, &name, new)?;
@@ -324,7 +324,7 @@ impl Executor<'_> {
         let origin = self.origins.get(file as usize).copied().flatten().ok_or_else(|| not_open(file))?;
         let extends = self.context.file(file)?.update == Some(Update::Extend);
         // A format that keeps nothing cannot be put back between repetitions either.
-        let exactly = extends && self.context.format.caps().readable;
+        let exactly = extends && self.context.format.caps().data.readable;
         let extents = if exactly { Extents::Exactly } else { Extents::AtLeast };
         // Looking at what was opened is for our own checks, not what the workload asks for.
         let of = || ExpectedData::of(self.context.workload, array, name, &*open, origin.seed, extents);

@@ -30,7 +30,7 @@ fn run(workload: &Workload, format: &Arc<dyn Format>, directory: &Path) -> Outco
 fn write_and_read(format: &Arc<dyn Format>, chunked: bool, write: (Workload, u64), read: (Workload, u64)) {
     let directory = tempfile::tempdir().unwrap();
     let about = format!("{} on {}", write.0.header.about, format.name());
-    if chunked && !format.caps().chunks {
+    if chunked && !format.caps().data.chunks {
         let error = run(&write.0, format, directory.path()).failure.unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{about}: {error}");
         return;

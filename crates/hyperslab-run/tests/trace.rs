@@ -185,7 +185,7 @@ fn random_workloads_are_recorded_as_they_are() {
             let format = stack(text);
             let directory = tempfile::tempdir().unwrap();
             let ranks = 1 + seed as usize % 3;
-            let before = random_workload(seed, ranks, format.caps().resize);
+            let before = random_workload(seed, ranks, format.caps().data.resize);
             let remarks = play(&before, &*format, directory.path());
             let after = read(directory.path().join("c.trace.jsonl"));
             assert!(remarks.iter().flatten().all(|remark| !remark.contains("trac")), "{remarks:?}");

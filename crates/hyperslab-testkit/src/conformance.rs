@@ -138,7 +138,7 @@ fn together(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
 }
 
 fn only_storing(caps: &Caps, checks: impl Iterator<Item = Check>) -> impl Iterator<Item = Check> {
-    checks.map(|check| check.needs(caps.readable, "the format stores nothing"))
+    checks.map(|check| check.needs(caps.data.readable, "the format stores nothing"))
 }
 
 fn trial(stack: &str, format: Arc<dyn Format>, overrides: Overrides, check: Check) -> Trial {

@@ -15,7 +15,7 @@ mod plan;
 pub use plan::Fault;
 
 use container::FaultyContainer;
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, agree};
+use hyperslab_core::{Communicator, Container, Format, OpenMode, Result, agree};
 use plan::Plan;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,16 +66,10 @@ impl Faulty {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for Faulty {
+    hyperslab_core::forward!(self, self.inner, [caps, extension]);
+
     fn name(&self) -> &'static str {
         "faulty"
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {

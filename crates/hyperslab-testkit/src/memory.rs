@@ -10,7 +10,9 @@ pub(crate) mod elements;
 mod store;
 
 use container::MemoryContainer;
-use hyperslab_core::{Caps, Communicator, Container, Error, ErrorKind, Format, MAX_RANK, OpenMode, Result, agree};
+use hyperslab_core::{
+    Caps, Communicator, Container, DataModel, Error, ErrorKind, Execution, Format, MAX_RANK, OpenMode, Result, agree,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,17 +61,19 @@ impl Format for Memory {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            resize: true,
-            chunks: true,
-            compound: true,
-            partial_fields: true,
-            fill_value: true,
-            attributes: true,
-            groups: true,
-            concurrent_writers: true,
-            serialises_ranks: true,
-            max_rank: MAX_RANK,
+            data: DataModel {
+                readable: true,
+                resize: true,
+                chunks: true,
+                compound: true,
+                partial_fields: true,
+                fill_value: true,
+                attributes: true,
+                groups: true,
+                max_rank: MAX_RANK,
+                ..DataModel::default()
+            },
+            execution: Execution { concurrent_writers: true, serialises_ranks: true, ..Execution::default() },
             ..Caps::default()
         }
     }

@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// The trial for `format`, which test reports call `stack`. Runs `cases` sequences unless told otherwise.
 pub fn trials(stack: &str, format: &Arc<dyn Format>, cases: u32) -> Vec<Trial> {
-    if !format.caps().readable {
+    if !format.caps().data.readable {
         return Vec::new();
     }
     let format = format.clone();

@@ -144,7 +144,7 @@ impl Drop for Subject {
         for twin in self.oracles.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = Memory.remove(&twin); // opened several times, removed once
         }
-        if !self.caps.persistent && self.caps.readable {
+        if !self.caps.data.persistent && self.caps.data.readable {
             for name in ["a", "b"] {
                 let _ = self.format.remove(&self.path(name));
             }

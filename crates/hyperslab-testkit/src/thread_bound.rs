@@ -1,10 +1,10 @@
 //! A format whose arrays may be entered only by the thread that opened them: what is above must leave them to it.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Error, Format,
-    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
+    Array, ArraySpec, Bytes, Communicator, Container, Error, Format, Hierarchy, MemoryLayout, MemoryView,
+    MemoryViewMut, OpenMode, Request, Result, Selection, Telemetry, TransferMode,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
@@ -25,32 +25,14 @@ impl Pinned {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for Pinned {
+    hyperslab_core::forward!(self, self.inner, [caps, extension, exists, remove, files]);
+
     fn name(&self) -> &'static str {
         "pinned"
     }
 
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
-    }
-
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(PinnedContainer { inner: self.inner.open(path, how, comm)?, free: self.free }))
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }
 
@@ -71,56 +53,23 @@ impl PinnedContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for PinnedContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
-    }
+    hyperslab_core::forward!(self, self.inner, [telemetry, write_back, flush, close]);
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.inner.create_group(name)
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        Ok(self.wrap(name, self.inner.create(name, spec)?))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         Ok(self.wrap(name, self.inner.array(name)?))
     }
+}
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.inner.set_attribute(object, name, value)
-    }
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for PinnedContainer {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, create_group, set_attribute, attribute, attributes]);
 
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        self.inner.diagnostics()
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.inner.flush(how)
-    }
-
-    fn close(&self) -> Result<()> {
-        self.inner.close()
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        Ok(self.wrap(name, self.inner.create(name, spec)?))
     }
 }
 
@@ -173,8 +122,8 @@ impl Array for PinnedArray {
         }
     }
 
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.enter()?.explain(selection, layout, writes)
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     fn allows_background_io(&self) -> bool {
@@ -195,5 +144,11 @@ impl Array for PinnedArray {
 
     fn close(&self) -> Result<()> {
         self.enter()?.close()
+    }
+}
+
+impl Telemetry for PinnedArray {
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.enter()?.explain(selection, layout, writes)
     }
 }

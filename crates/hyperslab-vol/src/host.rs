@@ -8,11 +8,11 @@ use crate::class::{self, Class};
 use crate::settings::Settings;
 use crate::stats::{self, Stats, Unwritten, Whose};
 use api::{Api, Const, Ptr};
-use hyperslab_core::Error;
+use hyperslab_core::{Error, lock};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 /// Hosts that a process may have.
 pub(crate) const MOST: usize = 8;
@@ -77,10 +77,6 @@ pub(crate) struct HeldLocks<'a> {
     _rollbacks: MutexGuard<'a, Vec<Weak<hyperslab_rollback::Rollback>>>,
     _said: MutexGuard<'a, Vec<String>>,
     stats: stats::Held<'a>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 static SLOTS: [OnceLock<&'static Host>; MOST] = [const { OnceLock::new() }; MOST];

@@ -7,11 +7,12 @@ mod record;
 mod report;
 mod unwritten;
 
+use hyperslab_core::lock;
 use record::Record;
 use report::{Reason, Report, SideReport};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 pub(crate) use unwritten::Unwritten;
 
@@ -121,10 +122,6 @@ pub(crate) struct Held<'a> {
     remarks: MutexGuard<'a, Vec<String>>,
     unwritten: MutexGuard<'a, Vec<Unwritten>>,
     record: MutexGuard<'a, Record>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stats {

@@ -10,9 +10,9 @@ use crate::object::Object;
 use crate::settings::Settings;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Datatype, Dims, Durability,
-    Error, Format, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, StackElement,
-    TransferMode,
+    Array, ArraySpec, Attribute, Bytes, Caps, Communicator, Container, DataModel, Datatype, Dims, Durability, Error,
+    Format, Hierarchy, MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, StackElement,
+    TransferMode, lock,
 };
 use hyperslab_h5direct::Layout;
 use hyperslab_layers::LateNames;
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 const GET_CREATION_LIST: c_int = 1;
 const GET_SPACE: c_int = 2;
@@ -326,10 +326,6 @@ pub(crate) unsafe fn attribute_shape(host: &Host, space: Hid) -> Option<Dims> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Type and description of a dataset.
 unsafe fn described(object: &Object) -> Option<(ElementType, ArraySpec)> {
     let (host, handle) = (object.host, object.handle());
@@ -373,11 +369,14 @@ impl Format for NativeFormat {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            resize: true,
-            chunks: true,
-            compound: true,
-            max_rank: hyperslab_core::MAX_RANK,
+            data: DataModel {
+                readable: true,
+                resize: true,
+                chunks: true,
+                compound: true,
+                max_rank: hyperslab_core::MAX_RANK,
+                ..DataModel::default()
+            },
             ..Caps::default()
         }
     }
@@ -404,16 +403,8 @@ impl Format for NativeFormat {
 }
 
 impl Container for NativeFormat {
-    fn arrays(&self) -> Result<Vec<String>> {
-        Ok(Vec::new())
-    }
-
-    fn create_group(&self, _: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn create(&self, _: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        Ok(Arc::new(NativeArray(spec.clone())))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
@@ -421,22 +412,6 @@ impl Container for NativeFormat {
             Some(spec) => Ok(Arc::new(NativeArray(spec))),
             None => Err(Error::unsupported("open array", "nothing is known of it").target(name)),
         }
-    }
-
-    fn set_attribute(&self, _: &str, _: &str, _: &Attribute) -> Result<()> {
-        Ok(())
-    }
-
-    fn attribute(&self, _: &str, name: &str) -> Result<Attribute> {
-        Err(Error::unsupported("read attribute", "attributes are not recorded").target(name))
-    }
-
-    fn attributes(&self, _: &str) -> Result<Vec<String>> {
-        Ok(Vec::new())
-    }
-
-    fn background(&self) -> BackgroundStats {
-        BackgroundStats::default()
     }
 
     fn write_back(&self) -> Result<()> {
@@ -449,6 +424,32 @@ impl Container for NativeFormat {
 
     fn close(&self) -> Result<()> {
         run_native_call()
+    }
+}
+
+impl Hierarchy for NativeFormat {
+    fn arrays(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn create_group(&self, _: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn create(&self, _: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        Ok(Arc::new(NativeArray(spec.clone())))
+    }
+
+    fn set_attribute(&self, _: &str, _: &str, _: &Attribute) -> Result<()> {
+        Ok(())
+    }
+
+    fn attribute(&self, _: &str, name: &str) -> Result<Attribute> {
+        Err(Error::unsupported("read attribute", "attributes are not recorded").target(name))
+    }
+
+    fn attributes(&self, _: &str) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Finding, format_names, type_names};
+use super::{Finding, format_names, type_names, walks};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -24,6 +24,10 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     let files: Vec<(String, String)> = files(workspace)?.into_iter().filter_map(read).collect();
     let names = format_names::names(files.iter().map(|(place, text)| (place.as_str(), text.as_str())));
     let mut findings = type_names::check(files.iter().map(|(place, text)| (place.as_str(), text.as_str())));
+    let sources = files.iter().filter(|(place, _)| place.ends_with(".rs") && place.contains("/src/"));
+    if let Some((_, document)) = files.iter().find(|(place, _)| place == "ARCHITECTURE.md") {
+        findings.extend(walks::check(document, sources.map(|(_, text)| text.as_str())));
+    }
     for (place, text) in &files {
         findings.extend(check_file(place, text));
         findings.extend(format_names::check(place, text, &names));

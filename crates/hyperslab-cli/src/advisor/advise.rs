@@ -1,16 +1,12 @@
 //! `hyperslab advise`: which stack would be fastest for a workload, how sure that is, and why.
 
-use super::bars_plot::{self, Bar};
-use super::inputs::Input;
-use super::predict::{UNKNOWN_RANKS, guesses, seconds};
-use super::reasons;
-use super::scored_stack::ScoredStack;
-use super::search::Search;
-use super::settings::{own, settings};
-use super::thinned::{NAME, thinned};
 use super::verify::verify;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
+use hyperslab_advisor::bars_plot::{self, Bar};
+use hyperslab_advisor::settings::{own, settings};
+use hyperslab_advisor::thinned::{NAME, thinned};
+use hyperslab_advisor::{Input, ScoredStack, Search, UNKNOWN_RANKS, guesses, reasons, seconds};
 use hyperslab_core::units::display_size;
 use hyperslab_core::{Stack, parse_stacks};
 use hyperslab_formats::formats;

@@ -1,13 +1,13 @@
 //! `hyperslab predict`: what a workload or workflow would take, and what that is made of.
 
-use super::bars_plot::{self, Bar};
-use super::inputs::{Input, results_file};
 use crate::bench;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
+use hyperslab_advisor::bars_plot::{self, Bar};
+use hyperslab_advisor::{Input, Predicted, UNKNOWN_RANKS, guesses, refuse_many, results_file, seconds};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
-use hyperslab_model::{Costs, Part, Prediction, Profile};
+use hyperslab_model::{Part, Profile};
 use hyperslab_run::{PredictedTime, Progress, Results, Status};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -45,24 +45,6 @@ pub struct PredictOptions {
     /// Draw the times into this file, as SVG; with --measure, beside what was measured
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
-}
-
-/// Said where a profile lacks them.
-pub const UNKNOWN_RANKS: &str = "the profile knows nothing of ranks that are processes, which are taken to share the machine as threads \
-     do; run hyperslab train again with a build that has MPI";
-
-/// One case of the input, predicted.
-pub struct Predicted {
-    /// Number of the case.
-    pub number: usize,
-    /// Kind of benchmark.
-    pub benchmark: String,
-    /// The stack, with what the workflow asks of it.
-    pub stack: String,
-    /// What it does.
-    pub costs: Costs,
-    /// What that takes.
-    pub prediction: Prediction,
 }
 
 /// Predicts every case, and runs them if asked.
@@ -115,15 +97,15 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
 /// Runs every case in a fresh folder.
 fn measured(options: &PredictOptions) -> Result<(Results, ExitCode)> {
     let files = options.input.fresh_folder()?;
-    let mut asked = options.input.bench_options(&options.stack)?;
+    let mut asked = options.input.bench_options(&options.stack);
     asked.directory = Some(files.path().into());
     if !options.json {
         let code = bench::run(&asked)?;
         return Ok((Results::load(&results_file(&options.input.dir))?, code));
     }
     let progress = Arc::new(Progress::default());
-    bench::stop_on_ctrl_c(&progress)?;
-    Ok((bench::measure(&asked, &progress)?, ExitCode::SUCCESS))
+    hyperslab_bench::stop_on_ctrl_c(&progress)?;
+    Ok((hyperslab_bench::measure(&asked, &progress)?, ExitCode::SUCCESS))
 }
 
 /// What a case was measured to take, if it ran.
@@ -164,31 +146,6 @@ fn as_json(case: &Predicted, results: Option<&Results>) -> serde_json::Value {
         "counts": counts,
         "measured": measured_seconds(case, results),
     })
-}
-
-/// Ranks for each processor beyond which a profile of one machine says nothing.
-const MOST_FOR_EACH: usize = 16;
-
-/// Refuses what is meant for other machines than this.
-fn refuse_many(ranks: usize, profile: &Profile) -> Result<()> {
-    let processors = profile.machine.processors.max(1);
-    if ranks > MOST_FOR_EACH * processors {
-        bail!(
-            "{ranks} ranks are not those of one machine with {processors} processors, which is all that the profile knows\n  \
-             try: hyperslab simulate, which knows of nodes, links and stripes"
-        );
-    }
-    Ok(())
-}
-
-/// A time for people.
-pub fn seconds(value: f64) -> String {
-    match value {
-        v if !v.is_finite() => "?".into(),
-        v if v >= 1.0 => format!("{v:.2} s"),
-        v if v >= 1e-3 => format!("{:.2} ms", v * 1e3),
-        v => format!("{:.1} us", v * 1e6),
-    }
 }
 
 fn times(found: &[Predicted]) -> String {
@@ -246,22 +203,6 @@ fn notes(found: &[Predicted]) -> Vec<String> {
         notes.push(format!("the profile does not know what the layer {layer} costs; run hyperslab train again"));
     }
     notes
-}
-
-/// The part of a time above which it is told that it was not measured here.
-const TOLD: f64 = 0.05;
-
-/// What is taken from ordinary machines, if that matters to any of the predictions.
-pub fn guesses<'a>(predictions: impl Iterator<Item = &'a Prediction>) -> Option<String> {
-    let of = |prediction: &Prediction| {
-        let matters = |seconds: f64| seconds > TOLD * prediction.seconds;
-        let counts = prediction.guessed.iter().filter(|(_, seconds)| matters(**seconds));
-        counts.map(|(count, _)| count.name()).collect::<Vec<_>>()
-    };
-    let names: BTreeSet<&str> = predictions.flat_map(of).collect();
-    let names = names.into_iter().collect::<Vec<_>>().join(", ");
-    let words = "was not measured on this machine: what it takes on ordinary ones is assumed, with a wider interval";
-    (!names.is_empty()).then(|| format!("what is counted as {names} {words}"))
 }
 
 /// What no way of storing can do without.

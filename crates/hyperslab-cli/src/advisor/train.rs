@@ -1,33 +1,22 @@
 //! `hyperslab train`: measures this machine and writes what it found to a profile.
 
-use super::compressibility::Compressibility;
-use super::evaluate;
-use super::held_back;
-use super::layer_costs;
-use super::measured::{Bench, TIMINGS_OF_A_TRIAL, openings};
-use super::measurement::{Access, Measurement};
-use super::measurement_plan::{Extent, trials};
-use super::memcpy_probe;
-use super::metadata_ops::{self, Beside};
-use super::profile_path;
-use super::sharing;
-use super::timings::{Timing, Timings};
-use super::{busy_machine, call_floors, python_calls};
-use crate::bench::stop_on_ctrl_c;
 use crate::cli::EXIT_INTERRUPTED;
 use crate::table::{Align, Table};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use hyperslab_advisor::{
+    Bench, Extent, Measurement, Timings, busy_machine, evaluate, fit, held_back, layer_costs, measure_all,
+    metadata_ops, profile_path, python_calls, trials,
+};
+use hyperslab_bench::stop_on_ctrl_c;
 use hyperslab_core::CacheState;
 use hyperslab_core::units::display_size;
-use hyperslab_core::workload::Workload;
-use hyperslab_model::{Class, ContentionCurve, Counting, Fit, Method, Profile, RankKind, Sample, count, ordinary};
+use hyperslab_model::{ContentionCurve, Profile, RankKind};
 use hyperslab_run::Progress;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Shown below the help.
 pub const TRAIN_EXAMPLES: &str = "\
@@ -115,141 +104,6 @@ pub fn run(options: &TrainOptions) -> Result<ExitCode> {
         println!("\n{}", held_back::report(&profile, (&all, &timings), &options.dir, &progress)?);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Measures what is not measured yet, as long as there is time: everything once, then everything again, so that what
-/// disturbs for a while disturbs few repetitions of each. Returns what is missing, in words.
-fn measure_all(
-    (trials, rounds): (&[Measurement], usize),
-    bench: &Bench<'_>,
-    limit: Duration,
-    timings: &mut Timings,
-) -> Result<Vec<String>> {
-    let progress = bench.progress;
-    let done: Vec<usize> = trials.iter().map(|trial| timings.rounds(&trial.name(), TIMINGS_OF_A_TRIAL)).collect();
-    let missing_in = |round: usize| trials.iter().zip(&done).filter(move |(_, done)| **done <= round);
-    let todo: Vec<(usize, &Measurement)> =
-        (0..rounds).flat_map(|round| missing_in(round).map(move |(trial, _)| (round, trial))).collect();
-    let begin = Instant::now();
-    let mut missing = BTreeSet::new();
-    for (number, (round, trial)) in todo.iter().enumerate() {
-        if progress.stop_requested() {
-            return Ok(Vec::new());
-        }
-        if begin.elapsed() > limit {
-            let arrays = todo[number..].iter().filter(|(round, _)| *round == 0).count();
-            missing.insert(match arrays {
-                0 => format!("repetitions: {round} of {rounds} rounds were done, then there was no more time"),
-                _ => format!("{arrays} of {} arrays: there was no more time", trials.len()),
-            });
-            break;
-        }
-        let left = begin.elapsed().mul_f64((todo.len() - number) as f64 / number.max(1) as f64);
-        let left = if number > 2 { format!(", about {} s left", left.as_secs() + 1) } else { String::new() };
-        eprintln!("[{}/{}] round {} of {rounds}: {}{left}", number + 1, todo.len(), round + 1, trial.name());
-        match bench.measure(trial) {
-            Ok((found, warnings)) => {
-                timings.add(found)?;
-                if !warnings.is_empty() {
-                    missing.insert("cold reads: files stayed in memory".to_owned());
-                }
-            }
-            Err(_) if progress.stop_requested() => return Ok(Vec::new()),
-            Err(error) => {
-                missing.insert(format!("{}: {error:#}", trial.stack));
-            }
-        }
-    }
-    metadata_ops::measure(bench, timings, &mut missing)?;
-    sharing::measure(bench, timings, &mut missing)?;
-    Ok(missing.into_iter().collect())
-}
-
-/// The workload of a timing, for which the model counts.
-fn workload_of(trial: &Measurement, timing: &Timing) -> Option<hyperslab_core::Result<Workload>> {
-    if let Some(what) = Beside::named(&timing.access) {
-        return Some(what.workload(trial, "train"));
-    }
-    if timing.access == openings(RankKind::Threads) {
-        return Some(trial.opened("train", 1, timing.direction == "write"));
-    }
-    let accesses = Access::WRITES.into_iter().chain(Access::READS);
-    let access = accesses.into_iter().find(|access| access.name() == timing.access)?;
-    Some(match timing.direction.as_str() {
-        "write" => trial.write("train", access, timing.cache == "cold"),
-        _ => trial.read("train", access),
-    })
-}
-
-/// A timing with what the model counts for it.
-#[derive(Debug)]
-pub struct Measured<'a> {
-    /// Counts and seconds. Those of one trial are a group.
-    pub sample: Sample,
-    /// What was measured.
-    pub trial: &'a Measurement,
-    /// How.
-    pub timing: &'a Timing,
-}
-
-/// What was measured of one way of storing, counted in one way. `trials`: of these.
-pub fn samples<'a>(
-    trials: &'a [Measurement],
-    timings: &'a Timings,
-    class: Class,
-    warmth: CacheState,
-    counting: Counting,
-) -> Result<Vec<Measured<'a>>> {
-    let word = if warmth == CacheState::Cold { "cold" } else { "warm" };
-    let by_name: BTreeMap<String, &Measurement> =
-        trials.iter().filter(|trial| trial.class == class).map(|trial| (trial.name(), trial)).collect();
-    let (mut samples, mut data) = (Vec::new(), Compressibility::new(None));
-    for timing in timings.all.iter().filter(|timing| timing.cache == word && timing.ranks == 1) {
-        let Some(&trial) = by_name.get(&timing.trial) else { continue };
-        let Some(workload) = workload_of(trial, timing) else { continue };
-        let workload = workload?;
-        let configuration =
-            hyperslab::configuration(&trial.stack)?.counting(counting).stored(data.shares(&workload, &trial.stack));
-        let costs = count(&workload, &configuration)?;
-        let warmth = if counting == Counting::Real { warmth } else { CacheState::Cold };
-        let row = costs.by_rank.first().map(|work| work.row(warmth)).unwrap_or_default();
-        let sample = Sample { row, seconds: timing.median(), group: trial.name() };
-        samples.push(Measured { sample, trial, timing });
-    }
-    Ok(samples)
-}
-
-fn fit(trials: &[Measurement], timings: &Timings, directory: &Path, missing: &mut Vec<String>) -> Result<Profile> {
-    let (mut fits, ordinary, least) = (BTreeMap::new(), ordinary(), call_floors::measured(directory)?);
-    for class in Class::ALL {
-        for warmth in [CacheState::Warm, CacheState::Cold] {
-            let samples = samples(trials, timings, class, warmth, Counting::Real)?;
-            if samples.iter().all(|one| one.trial.layout == metadata_ops::LAYOUT) {
-                missing.push(format!("{}: nothing was measured", class.name()));
-                continue;
-            }
-            let samples: Vec<Sample> = samples.into_iter().map(|one| one.sample).collect();
-            fits.insert((class, warmth), Fit::bounded(&samples, Method::Corrected, &ordinary, &least)?);
-        }
-    }
-    missing.sort();
-    missing.dedup();
-    if fits.is_empty() {
-        bail!("nothing could be measured: {}", missing.join("; "));
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Profile {
-        program: env!("CARGO_PKG_VERSION").into(),
-        measured: now.as_secs_f64(),
-        machine: profile_path::facts(directory),
-        sharing: sharing::found(timings, &fits)?,
-        fits,
-        missing: missing.clone(),
-        layers: BTreeMap::new(),
-        alignment: Vec::new(),
-        copy_rate: Some(memcpy_probe::rate()?),
-        python: BTreeMap::new(),
-    })
 }
 
 fn describe(profile: &Profile) -> String {

@@ -1,13 +1,11 @@
 //! `advise --verify`: runs what was advised and what is used now, in turns and in fresh folders, until it can be told which
 //! is faster.
 
-use super::inputs::{Input, SearchSpace};
-use super::predict::seconds;
-use super::scored_stack::ScoredStack;
-use crate::bench::{self, stop_on_ctrl_c};
 use crate::cli::{EXIT_FAILED, EXIT_INTERRUPTED};
 use crate::table::{Align, Table};
 use anyhow::Result;
+use hyperslab_advisor::{Input, ScoredStack, SearchSpace, seconds};
+use hyperslab_bench::{measure, stop_on_ctrl_c};
 use hyperslab_core::Stack;
 use hyperslab_report::ratio::{self, Ratio};
 use hyperslab_run::{CaseResult, Progress, Status};
@@ -65,9 +63,9 @@ fn round(
     let order: Vec<usize> = (0..chosen.len()).map(|place| (place + round) % chosen.len()).collect();
     let list: Vec<String> = order.iter().map(|&place| chosen[place].stack.to_string()).collect();
     let files = input.fresh_folder()?;
-    let mut options = input.free_options(&list, freedom)?;
+    let mut options = input.free_options(&list, freedom);
     (options.directory, options.repeat) = (Some(files.path().into()), Some(1));
-    let results = bench::measure(&options, progress)?;
+    let results = measure(&options, progress)?;
     // Stacks come one after the other, each with all cases.
     let of_each = (results.cases.len() / chosen.len().max(1)).max(1);
     let mut found = vec![f64::INFINITY; chosen.len()];

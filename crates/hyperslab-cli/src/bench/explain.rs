@@ -136,7 +136,7 @@ fn ranges(numbers: &[usize]) -> String {
 }
 
 /// What MODE asked for and what ran.
-pub fn modes(plan: &super::plan::Plan, results: &Results) -> String {
+pub fn modes(plan: &hyperslab_bench::Plan, results: &Results) -> String {
     let asked: Vec<(usize, &'static str)> =
         plan.cases.iter().filter_map(|case| Some((case.number, case.report.mode()?))).collect();
     let ran = |number: usize| results.cases.iter().any(|c| c.number == number && !c.repetitions.is_empty());

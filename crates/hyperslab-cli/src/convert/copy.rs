@@ -108,7 +108,7 @@ impl Copying<'_> {
     fn everything(&mut self) -> Result<()> {
         self.attributes("")?;
         for group in self.input.groups()? {
-            if !self.caps.groups {
+            if !self.caps.data.groups {
                 self.without_group(&group)?;
                 continue;
             }
@@ -191,14 +191,14 @@ impl Copying<'_> {
         for filter in left_out {
             self.summary.notes.insert(format!("filter {filter:?} is left out: the other format does not have it"));
         }
-        if spec.chunk.is_some() && !self.caps.chunks {
+        if spec.chunk.is_some() && !self.caps.data.chunks {
             spec.chunk = None;
             self.summary.notes.insert("chunks are left out: the other format does not have them".into());
         }
-        if !self.caps.dimension_names && spec.dims.take().is_some() {
+        if !self.caps.data.dimension_names && spec.dims.take().is_some() {
             self.summary.notes.insert("names of dimensions are left out: the other format does not have them".into());
         }
-        if self.caps.shared_growth && spec.max_shape.as_ref().is_some_and(|max| !self.shares_growth(&spec, max)) {
+        if self.caps.data.shared_growth && spec.max_shape.as_ref().is_some_and(|max| !self.shares_growth(&spec, max)) {
             spec.max_shape = None;
             let message = "some arrays cannot grow any more: all that grow in the other format do so together, by rows";
             self.summary.notes.insert(message.into());

@@ -40,7 +40,7 @@ impl Storage {
 
     /// Refuses what the output's format cannot store.
     pub fn check(&self, caps: &Caps, to: &Stack) -> Result<()> {
-        if !self.chunks.is_empty() && !caps.chunks {
+        if !self.chunks.is_empty() && !caps.data.chunks {
             bail!("{} has no chunks\n  try: another format, such as --to hdf5, or no --chunk", to.format.name);
         }
         if let Some(filter) = self.filters.iter().flatten().find(|filter| !caps.has(filter)) {

@@ -1,10 +1,10 @@
 //! Watches when storage is at work: a format that notes every call it hands on, put below the layer that is shown.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
-    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
+    Array, ArraySpec, Attribute, Bytes, Communicator, Container, Durability, Format, Hierarchy, MemoryLayout,
+    MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -63,83 +63,26 @@ impl Probe<dyn Format> {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for Probe<dyn Format> {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
-    }
+    hyperslab_core::forward!(self, self.inner, [name, caps, extension, exists, remove, files]);
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         self.seen.opened.get_or_init(|| (Instant::now(), std::thread::current().id()));
         let inner = self.inner.open(path, how, comm)?;
         Ok(Arc::new(Probe { inner, seen: self.seen.clone() }))
     }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
-    }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for Probe<dyn Container> {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
-    }
+    hyperslab_core::forward!(self, self.inner, [telemetry, write_back]);
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.seen.watch(|| self.inner.create_group(name))
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        let inner = self.seen.watch(|| self.inner.create(name, spec))?;
-        Ok(Arc::new(Probe { inner, seen: self.seen.clone() }))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         let inner = self.seen.watch(|| self.inner.array(name))?;
         Ok(Arc::new(Probe { inner, seen: self.seen.clone() }))
-    }
-
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.seen.watch(|| self.inner.set_attribute(object, name, value))
-    }
-
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        self.inner.diagnostics()
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -154,10 +97,26 @@ impl Container for Probe<dyn Container> {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Array for Probe<dyn Array> {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
+impl Hierarchy for Probe<dyn Container> {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, attribute, attributes]);
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        self.seen.watch(|| self.inner.create_group(name))
     }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        let inner = self.seen.watch(|| self.inner.create(name, spec))?;
+        Ok(Arc::new(Probe { inner, seen: self.seen.clone() }))
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.seen.watch(|| self.inner.set_attribute(object, name, value))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Array for Probe<dyn Array> {
+    hyperslab_core::forward!(self, self.inner, [spec, prefetch, telemetry, allows_background_io, object, write_back]);
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.seen.watch(|| self.inner.write(selection, memory, transfer))
@@ -186,26 +145,6 @@ impl Array for Probe<dyn Array> {
             seen.note(from, true);
             done
         }))
-    }
-
-    fn prefetch(&self, selection: &Selection) {
-        self.inner.prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -1,8 +1,8 @@
 //! The system of a simulation: described here, in a file, or this machine.
 
-use crate::advisor::profile_path;
 use crate::table::{Align, Table, wrapped};
 use anyhow::{Context, Result, bail};
+use hyperslab_advisor::profile_path;
 use hyperslab_sim::{Sourced, System, builtin, builtin_names, template};
 use std::fs;
 use std::path::Path;

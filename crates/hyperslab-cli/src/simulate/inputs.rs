@@ -1,14 +1,11 @@
 //! What is simulated: kernels, workflows, workload files and IOR's flags, each as workloads on a stack.
 
 use super::SimulateOptions;
-use crate::bench::{self, MapFiles};
-use crate::cli::{Arguments, Command};
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use hyperslab_bench::{BenchOptions, Launcher, MapFiles, Plan};
 use hyperslab_core::workload::{JsonLines, Workload};
 use hyperslab_core::{Error, Stack, StackElement, suggest};
 use hyperslab_kernels::{Kernel, kernels};
-use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 
@@ -105,14 +102,15 @@ fn workflow(options: &SimulateOptions, input: &Path, stack: &Stack) -> Result<Ve
             "{ranks} ranks of a workflow are walked through one by one; at most {MOST_WALKED} are taken: use a kernel"
         );
     }
-    let mut words: Vec<OsString> = vec!["hyperslab".into(), "bench".into(), input.into()];
-    words.extend(["--stack".into(), stack.to_string().into(), "--launcher".into(), "threads".into()]);
-    words.extend(["--directory".into(), std::env::temp_dir().into()]);
-    if let Some(ranks) = options.ranks {
-        words.extend(["--ranks".into(), ranks.to_string().into()]);
-    }
-    let Command::Bench(bench) = Arguments::try_parse_from(words)?.command else { bail!("the input could not be read") };
-    let plan = bench::Plan::new(&bench, None)?;
+    let asked = BenchOptions {
+        config: Some(input.to_owned()),
+        stack: Some(stack.to_string()),
+        launcher: Launcher::Threads,
+        directory: Some(std::env::temp_dir()),
+        rank_list: options.ranks.map(|ranks| ranks.to_string()),
+        ..BenchOptions::default()
+    };
+    let plan = Plan::new(&asked, None)?;
     let mut cases = Vec::new();
     for case in plan.cases {
         match case.work {

@@ -3,8 +3,8 @@
 
 use super::proposal::{Proposal, StorageChange};
 use super::recorded_program::{ArrayGroup, RecordedProgram, Took};
-use crate::advisor::chunk_shapes;
 use anyhow::Result;
+use hyperslab_advisor::chunk_shapes;
 use hyperslab_core::default_chunk::{cut_to_fixed_extents, grows};
 use hyperslab_core::units::exact_size;
 use hyperslab_core::workload::Workload;

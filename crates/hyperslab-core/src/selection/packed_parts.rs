@@ -35,6 +35,7 @@ fn split(part: &Selection, dim: usize, most: u64, each: &mut dyn FnMut(&Selectio
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Slab;
 
     #[test]
     fn parts_are_in_packed_order_and_complete() {
@@ -61,6 +62,26 @@ mod tests {
                 })
                 .unwrap();
             assert_eq!(all, runs(&selection));
+        }
+    }
+
+    #[test]
+    fn parts_of_strided_selections_are_bounded_and_never_empty() {
+        let odd = Slab::strided(&[1, 0, 2], &[3, 1, 4], &[3, 1, 3], &[2, 5, 3]).unwrap();
+        let far = Slab::dense(&[0, 7, 0], &[11, 2, 16]).unwrap();
+        for slabs in [vec![odd.clone()], vec![odd, far]] {
+            let selection = Selection::union(3, slabs.into_iter().flatten()).unwrap();
+            for most in [1, 7, 64, 100_000] {
+                let mut bytes = Vec::new();
+                let mut each = |piece: &Selection| {
+                    assert!(piece.len() <= most && !piece.is_empty());
+                    bytes.extend(piece.runs(&[12, 9, 16], 1)?.flat_map(|run| run.offset..run.end()));
+                    Ok(())
+                };
+                selection.for_each_part(most, &mut each).unwrap();
+                let runs = selection.runs(&[12, 9, 16], 1).unwrap();
+                assert_eq!(bytes, runs.flat_map(|run| run.offset..run.end()).collect::<Vec<u64>>());
+            }
         }
     }
 }

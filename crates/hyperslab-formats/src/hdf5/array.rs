@@ -19,7 +19,7 @@ use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::storage::{FileRules, StoredLayout};
 use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
-    TransferMode, dims,
+    Telemetry, TransferMode, dims,
 };
 use hyperslab_h5direct::WriteEffect;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -373,14 +373,8 @@ impl Array for Hdf5Array {
         })
     }
 
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.with("explain", |dataset| {
-            let Some((direct, library)) = dataset.direct() else {
-                let reasons = self.context.diagnostics.list();
-                return Ok((!reasons.is_empty()).then(|| reasons.join("\n")));
-            };
-            direct.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))
-        })
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
@@ -404,6 +398,18 @@ impl Array for Hdf5Array {
         let Some(dataset) = self.lock().take() else { return Ok(()) };
         let mine = dataset.close("close array").map_err(|error| self.mark(error));
         self.context.ranks.agree(mine)
+    }
+}
+
+impl Telemetry for Hdf5Array {
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.with("explain", |dataset| {
+            let Some((direct, library)) = dataset.direct() else {
+                let reasons = self.context.diagnostics.list();
+                return Ok((!reasons.is_empty()).then(|| reasons.join("\n")));
+            };
+            direct.explain(&library, selection, layout, writes).map(|explained| Some(explained.to_string()))
+        })
     }
 }
 

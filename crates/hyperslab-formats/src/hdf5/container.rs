@@ -23,12 +23,14 @@ use super::subfiles;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5d, h5f, h5g};
 use hyperslab_core::storage::{StoredArray, StoredLayout};
-use hyperslab_core::{Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Result};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Container, Datatype, Durability, Error, ErrorKind, Hierarchy, Result, Telemetry, lock,
+};
 use hyperslab_h5direct::Limits;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A handle, until it is closed. The container's close takes it out of its arrays.
 pub(super) type Slot = Mutex<Option<OwnedHandle>>;
@@ -312,10 +314,6 @@ fn access(path: &Path, file: &OwnedHandle, ranks: &Ranks, options: &Options, wri
     Ok(DirectAccess { file: Arc::new(opened), limits, guard, single_writer, by_mpi })
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A descriptor of the open file that outlives the lock, so that a slow fsync does not stop other ranks.
 fn own_descriptor(file: &Id) -> Result<File> {
     let mut handle: *mut std::ffi::c_void = std::ptr::null_mut();
@@ -341,6 +339,53 @@ fn sync_directory(path: &Path) -> std::io::Result<()> {
 }
 
 impl Container for Hdf5Container {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
+        self.context
+            .ranks
+            .everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
+    }
+
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
+    }
+
+    fn write_back(&self) -> Result<()> {
+        self.write_back_arrays().map_err(|error| self.mark(error))?;
+        // With MPI-IO, data are in the file when a write returns, and a flush would be collective.
+        match self.context.writable && !self.context.ranks.are_processes() {
+            true => self.noting(self.flush_now(Durability::Visible)),
+            false => self.with("write back", |_| Ok(())),
+        }
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        let written_back = self.write_back_arrays();
+        self.context.ranks.barrier()?; // what every rank has written by now
+        let checked = written_back.and_then(|()| self.with("flush", |_| Ok(())));
+        if !self.context.writable {
+            return self.context.ranks.agree(checked);
+        }
+        self.context.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
+    }
+
+    fn close(&self) -> Result<()> {
+        let Some(file) = lock(&self.file).take() else { return Ok(()) };
+        if self.resources.token.is_some()
+            && let Some(collective) = &self.context.collective
+        {
+            // An error drops the handle, which leaves the file open.
+            self.context.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
+        }
+        self.context.ranks.agree(self.release(file))
+    }
+}
+
+impl Hierarchy for Hdf5Container {
     fn arrays(&self) -> Result<Vec<String>> {
         self.with("list arrays", objects::arrays)
     }
@@ -376,13 +421,6 @@ impl Container for Hdf5Container {
         self.context.ranks.agree(opened.and_then(|dataset| self.adopt(name, dataset, Some(&storage.layout))))
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let checked = objects::path("open array", name).and_then(|_| self.with("open array", |_| Ok(())));
-        self.context
-            .ranks
-            .everyone(checked, || self.open_dataset(name).and_then(|dataset| self.adopt(name, dataset, None)))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         const DOING: &str = "set attribute";
         let mark = |error: Error| error.target(format!("{object}@{name}"));
@@ -405,43 +443,15 @@ impl Container for Hdf5Container {
         const DOING: &str = "list attributes";
         self.with(DOING, |file| attribute::names(&objects::open(DOING, file, object, H5P_DEFAULT)?))
     }
+}
 
+impl Telemetry for Hdf5Container {
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics =
             self.context.collective.as_ref().map_or_else(Vec::new, |collective| collective.diagnostics());
         diagnostics.extend(self.context.diagnostics.list());
         diagnostics.extend(self.alignment.remark(&self.options));
         diagnostics
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.write_back_arrays().map_err(|error| self.mark(error))?;
-        // With MPI-IO, data are in the file when a write returns, and a flush would be collective.
-        match self.context.writable && !self.context.ranks.are_processes() {
-            true => self.noting(self.flush_now(Durability::Visible)),
-            false => self.with("write back", |_| Ok(())),
-        }
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        let written_back = self.write_back_arrays();
-        self.context.ranks.barrier()?; // what every rank has written by now
-        let checked = written_back.and_then(|()| self.with("flush", |_| Ok(())));
-        if !self.context.writable {
-            return self.context.ranks.agree(checked);
-        }
-        self.context.ranks.change(checked, || self.noting(self.flush_now(how))).map(|_| ())
-    }
-
-    fn close(&self) -> Result<()> {
-        let Some(file) = lock(&self.file).take() else { return Ok(()) };
-        if self.resources.token.is_some()
-            && let Some(collective) = &self.context.collective
-        {
-            // An error drops the handle, which leaves the file open.
-            self.context.ranks.agree(collective.refuse_closing().map_err(|error| self.mark(error)))?;
-        }
-        self.context.ranks.agree(self.release(file))
     }
 }
 

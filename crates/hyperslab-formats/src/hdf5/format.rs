@@ -15,7 +15,8 @@ use hdf5_metno_sys::h5f;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hyperslab_core::storage::FileRules;
 use hyperslab_core::{
-    Caps, Communicator, Container, Error, ErrorKind, FilterSet, Format, MAX_RANK, OpenMode, Result, StackElement,
+    Caps, Communicator, Container, DataModel, Error, ErrorKind, Execution, FilterSet, Format, MAX_RANK, OpenMode,
+    Result, StackElement,
 };
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -214,26 +215,34 @@ impl Format for Hdf5 {
     fn caps(&self) -> Caps {
         let chunks = self.options.rules.may_chunk();
         Caps {
-            readable: true,
-            persistent: true,
-            resize: chunks,
-            shared_growth: false,
-            chunks,
-            compound: true,
-            partial_fields: true,
-            fill_value: self.options.rules.fills(),
-            attributes: true,
-            groups: true,
-            concurrent_writers: true,
-            serialises_ranks: !self.options.plane,
-            collective: cfg!(feature = "parallel-hdf5"),
-            many_processes: cfg!(feature = "parallel-hdf5"),
-            prefetch: false,
-            relocates_chunks: chunks,
+            data: DataModel {
+                readable: true,
+                persistent: true,
+                resize: chunks,
+                shared_growth: false,
+                chunks,
+                compound: true,
+                partial_fields: true,
+                fill_value: self.options.rules.fills(),
+                attributes: true,
+                groups: true,
+                dimension_names: false,
+                max_rank: if self.options.rules.always_chunks() {
+                    FileRules::MOST_CHUNKED_DIMENSIONS
+                } else {
+                    MAX_RANK
+                },
+            },
+            execution: Execution {
+                concurrent_writers: true,
+                serialises_ranks: !self.options.plane,
+                collective: cfg!(feature = "parallel-hdf5"),
+                many_processes: cfg!(feature = "parallel-hdf5"),
+                prefetch: false,
+                relocates_chunks: chunks,
+            },
             // Processes write arrays with filters by collective transfers only.
-            dimension_names: false,
             filters: if chunks { FilterSet::ALL } else { FilterSet::NONE },
-            max_rank: if self.options.rules.always_chunks() { FileRules::MOST_CHUNKED_DIMENSIONS } else { MAX_RANK },
         }
     }
 

@@ -1,10 +1,10 @@
 //! Shared files that were dropped without being closed. Closing is collective, so they are closed when the same
 //! processes open a file again, or else when MPI ends.
 
-use super::container::{Slot, lock};
+use super::container::Slot;
 use super::handle::OwnedHandle;
 use super::ranks::Ranks;
-use hyperslab_core::Result;
+use hyperslab_core::{Result, lock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Weak};
 

@@ -4,7 +4,6 @@ use super::dataspace::{self, is_all, raw_or_all};
 use super::dataspace_cache::DataspaceCache;
 use super::datatype::{self, Stored};
 use super::library::{self, Id, done, hid_t};
-use super::split::split;
 use hdf5_metno_sys::h5d::{self, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5s;
@@ -224,7 +223,7 @@ fn in_pieces(
 ) -> Result<()> {
     let element = request.stored.dtype.size();
     let mut packed = Vec::new();
-    split(selection, PIECE_BYTES / element, &mut |piece| {
+    selection.for_each_part(PIECE_BYTES / element, &mut |piece| {
         packed.resize((piece.len() * element) as usize, 0);
         each(piece, request.file_space()?.0, &mut packed)
     })

@@ -7,7 +7,7 @@ use super::header::CdfAttribute;
 use super::names::{self, FILL};
 use super::state::{Open, Shared};
 use super::values;
-use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result, agree};
+use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Hierarchy, Result, agree};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -74,6 +74,47 @@ fn attributes_of(open: &Open, owner: Owner) -> &[CdfAttribute] {
 }
 
 impl Container for CdfContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let find = || {
+            self.shared.with("open array", |open| {
+                let number = open.number(name)?;
+                open.arrays[number].spec(&open.header, &open.header.variables[number]).check()?;
+                Ok(number)
+            })
+        };
+        let found = agree(&*self.shared.comm, find().map_err(|error| self.locate(error, name)));
+        found.map(|number| self.handle(number, name))
+    }
+
+    fn write_back(&self) -> Result<()> {
+        let stored = self.shared.with("write back", |_| Ok(())).and_then(|()| self.shared.store_header());
+        stored.map_err(|error| self.locate(error, ""))
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        let flush = || {
+            agree(&*self.shared.comm, self.shared.with("flush", |_| Ok(())))?;
+            match how {
+                Durability::Visible => self.shared.on_root(|| self.shared.store_header()),
+                Durability::Durable => self.shared.sync(),
+            }
+        };
+        flush().map_err(|error| self.locate(error, ""))
+    }
+
+    fn close(&self) -> Result<()> {
+        match self.shared.close() {
+            Some(closed) => agree(&*self.shared.comm, closed.map_err(|error| self.locate(error, ""))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Hierarchy for CdfContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         let list = self.shared.with("list arrays", |open| Ok(open.by_name.keys().cloned().collect()));
         list.map_err(|error| self.locate(error, ""))
@@ -112,18 +153,6 @@ impl Container for CdfContainer {
         create().map(|number| self.handle(number, name)).map_err(|error| self.locate(error, name))
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let find = || {
-            self.shared.with("open array", |open| {
-                let number = open.number(name)?;
-                open.arrays[number].spec(&open.header, &open.header.variables[number]).check()?;
-                Ok(number)
-            })
-        };
-        let found = agree(&*self.shared.comm, find().map_err(|error| self.locate(error, name)));
-        found.map(|number| self.handle(number, name))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         let defined = define_attribute(&self.shared, |open| judge(open, object, name, value));
         defined.map_err(|error| self.locate(error, object))
@@ -155,28 +184,5 @@ impl Container for CdfContainer {
             Ok(names)
         };
         self.shared.with("list attributes", list).map_err(|error| self.locate(error, object))
-    }
-
-    fn write_back(&self) -> Result<()> {
-        let stored = self.shared.with("write back", |_| Ok(())).and_then(|()| self.shared.store_header());
-        stored.map_err(|error| self.locate(error, ""))
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        let flush = || {
-            agree(&*self.shared.comm, self.shared.with("flush", |_| Ok(())))?;
-            match how {
-                Durability::Visible => self.shared.on_root(|| self.shared.store_header()),
-                Durability::Durable => self.shared.sync(),
-            }
-        };
-        flush().map_err(|error| self.locate(error, ""))
-    }
-
-    fn close(&self) -> Result<()> {
-        match self.shared.close() {
-            Some(closed) => agree(&*self.shared.comm, closed.map_err(|error| self.locate(error, ""))),
-            None => Ok(()),
-        }
     }
 }

@@ -4,7 +4,8 @@ use super::container::Shared;
 use super::types::{self, Storing};
 use super::{characters, container};
 use hyperslab_core::{
-    Array, ArraySpec, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection, TransferMode,
+    Array, ArraySpec, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Result, Selection, Telemetry,
+    TransferMode,
 };
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ impl Netcdf4Array {
 }
 
 impl Array for Netcdf4Array {
+    hyperslab_core::forward!(self, self.dataset, [allows_background_io, object, write_back, close]);
+
     fn spec(&self) -> Result<ArraySpec> {
         let mut spec = types::restored(self.dataset.spec()?, self.storing);
         let mut names = container::dimension_names(&self.shared, &self.name)?;
@@ -54,23 +57,8 @@ impl Array for Netcdf4Array {
         }
     }
 
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        match self.storing {
-            Storing::Characters(_) => Ok(None),
-            _ => self.dataset.explain(selection, layout, writes),
-        }
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.dataset.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.dataset.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.dataset.write_back()
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     /// The ranks together: an extent becomes the largest that any of them asks for.
@@ -81,8 +69,13 @@ impl Array for Netcdf4Array {
         }
         self.dataset.resize(&shape)
     }
+}
 
-    fn close(&self) -> Result<()> {
-        self.dataset.close()
+impl Telemetry for Netcdf4Array {
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        match self.storing {
+            Storing::Characters(_) => Ok(None),
+            _ => self.dataset.explain(selection, layout, writes),
+        }
     }
 }

@@ -8,8 +8,8 @@ use super::{attributes, publish, survey};
 use crate::hdf5::{Hdf5Container, library_version};
 use crate::netcdf4_entry::options::Options;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Datatype, Durability, Error, ErrorKind,
-    OpenMode, Result, agree,
+    Array, ArraySpec, Attribute, Communicator, Container, Datatype, Durability, Error, ErrorKind, Hierarchy, OpenMode,
+    Result, agree,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -215,15 +215,39 @@ impl Netcdf4Container {
 }
 
 impl Container for Netcdf4Container {
+    hyperslab_core::forward!(self, self.shared.file, [telemetry, write_back]);
+
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let dataset = agree(&*self.shared.comm, self.shared.dataset(name))?;
+        let array = self.shared.file.array(&dataset).map_err(|error| error.target(name))?;
+        let storing = array.spec().and_then(|spec| self.shared.storing(name, &dataset, &spec));
+        Ok(self.handle(name, array, agree(&*self.shared.comm, storing)?))
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        self.publish()?;
+        self.shared.file.flush(how)
+    }
+
+    fn close(&self) -> Result<()> {
+        let published = self.publish();
+        self.closed.store(true, Ordering::Release);
+        published.and(self.shared.file.close())
+    }
+}
+
+impl Hierarchy for Netcdf4Container {
+    hyperslab_core::forward!(self, self.shared.file, [groups]);
+
     fn arrays(&self) -> Result<Vec<String>> {
         if self.closed.load(Ordering::Acquire) {
             return self.shared.file.arrays(); // which says so
         }
         self.shared.with(|definitions| definitions.variables.keys().cloned().collect())
-    }
-
-    fn groups(&self) -> Result<Vec<String>> {
-        self.shared.file.groups()
     }
 
     fn create_group(&self, name: &str) -> Result<()> {
@@ -255,13 +279,6 @@ impl Container for Netcdf4Container {
                 Err(error)
             }
         }
-    }
-
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let dataset = agree(&*self.shared.comm, self.shared.dataset(name))?;
-        let array = self.shared.file.array(&dataset).map_err(|error| error.target(name))?;
-        let storing = array.spec().and_then(|spec| self.shared.storing(name, &dataset, &spec));
-        Ok(self.handle(name, array, agree(&*self.shared.comm, storing)?))
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
@@ -308,28 +325,5 @@ impl Container for Netcdf4Container {
             }
         }
         Ok(listed)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        self.shared.file.diagnostics()
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.shared.file.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.shared.file.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.publish()?;
-        self.shared.file.flush(how)
-    }
-
-    fn close(&self) -> Result<()> {
-        let published = self.publish();
-        self.closed.store(true, Ordering::Release);
-        published.and(self.shared.file.close())
     }
 }

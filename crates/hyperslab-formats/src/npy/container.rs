@@ -3,7 +3,9 @@
 use super::array::NpyArray;
 use super::shared::Shared;
 use super::{attributes, directory, header};
-use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result, agree, dims};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Hierarchy, Result, agree, dims,
+};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
@@ -89,6 +91,33 @@ impl NpyContainer {
 }
 
 impl Container for NpyContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.handle("open array", name)
+    }
+
+    fn write_back(&self) -> Result<()> {
+        // Nothing is buffered in the process.
+        self.shared.check_open("write back").map_err(|error| self.locate(error, ""))
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        let flush = || {
+            self.shared.check_open("flush")?;
+            if how == Durability::Durable { self.shared.sync() } else { Ok(()) }
+        };
+        agree(&*self.shared.comm, flush().map_err(|error| self.locate(error, "")))
+    }
+
+    fn close(&self) -> Result<()> {
+        if self.shared.close() { agree(&*self.shared.comm, Ok(())) } else { Ok(()) }
+    }
+}
+
+impl Hierarchy for NpyContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         let list = || {
             self.shared.check_open("list arrays")?;
@@ -111,10 +140,6 @@ impl Container for NpyContainer {
         agree(&*self.shared.comm, judged.map_err(|error| self.locate(error, name)))?;
         self.shared.on_root(|| self.make(name, spec).map_err(|error| self.locate(error, name)))?;
         self.handle("create", name)
-    }
-
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        self.handle("open array", name)
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
@@ -144,22 +169,5 @@ impl Container for NpyContainer {
             if self.shared.single { Ok(Vec::new()) } else { attributes::list(&self.shared.path, object) }
         };
         list().map_err(|error: Error| self.locate(error, object))
-    }
-
-    fn write_back(&self) -> Result<()> {
-        // Nothing is buffered in the process.
-        self.shared.check_open("write back").map_err(|error| self.locate(error, ""))
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        let flush = || {
-            self.shared.check_open("flush")?;
-            if how == Durability::Durable { self.shared.sync() } else { Ok(()) }
-        };
-        agree(&*self.shared.comm, flush().map_err(|error| self.locate(error, "")))
-    }
-
-    fn close(&self) -> Result<()> {
-        if self.shared.close() { agree(&*self.shared.comm, Ok(())) } else { Ok(()) }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::posix::buffer_pool::BufferPool;
 use crate::posix::data_file::DataFile;
-use hyperslab_core::{Communicator, Error, Result, agree};
+use hyperslab_core::{Communicator, Error, Result, agree, lock};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -21,10 +21,6 @@ pub(super) struct Shared {
     open: Mutex<Vec<Weak<DataFile>>>,
     /// What has to be synced besides open files: those that were closed, and directories, which come last.
     changed: Mutex<[BTreeSet<PathBuf>; 2]>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

@@ -7,7 +7,9 @@ use super::directory::{self, data_file, is_group, metadata_file};
 use super::metadata::{self, ArrayMetadata, GroupMetadata, Of, StoredAttribute, check_attribute};
 use super::names::{self, MARK, RANKS, with_extension};
 use super::options::Files;
-use hyperslab_core::{Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Result, agree, dims};
+use hyperslab_core::{
+    Array, ArraySpec, Attribute, Container, Durability, Error, ErrorKind, Hierarchy, Result, Telemetry, agree, dims,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -213,6 +215,61 @@ fn remove_array(stem: &Path) {
 }
 
 impl Container for PosixContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let comm = &*self.container.comm;
+        let load = || {
+            self.container.check_open("open array")?;
+            let path = metadata_file(&names::array_stem(&self.container.root, name)?);
+            self.check_groups_above(name)?;
+            metadata::load(&path)
+        };
+        let mut bytes = self.container.on_root(|| load().map_err(|error| self.locate(error, name)))?;
+        comm.broadcast(0, &mut bytes)?;
+        let open = || {
+            self.container.check_open("open array")?;
+            let stem = names::array_stem(&self.container.root, name)?;
+            let path = metadata_file(&stem);
+            let array: ArrayMetadata = metadata::decode(&bytes, Of::Array, &path)?;
+            let spec = array.spec().map_err(|error| error.target(path.display()))?;
+            let state = self.container.share(name, || ArrayState::open(&self.container, &stem, &spec, array.files))?;
+            Ok(self.handle(name, state))
+        };
+        agree(comm, open().map_err(|error: Error| self.locate(error, name)))
+    }
+
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
+    }
+
+    fn write_back(&self) -> Result<()> {
+        // Nothing is buffered in the process.
+        self.container.check_open("write back").map_err(|error| self.locate(error, ""))
+    }
+
+    /// Writes are visible when they return. `Durable` syncs the files that this rank changed, and directories of new
+    /// ones.
+    fn flush(&self, how: Durability) -> Result<()> {
+        let flush = || {
+            self.container.check_open("flush")?;
+            if how == Durability::Durable { self.container.sync() } else { Ok(()) }
+        };
+        agree(&*self.container.comm, flush().map_err(|error| self.locate(error, "")))?;
+        self.container.clock.agree(&*self.container.comm)
+    }
+
+    fn close(&self) -> Result<()> {
+        match self.container.close() {
+            Some(closed) => agree(&*self.container.comm, closed.map_err(|error| self.locate(error, ""))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Hierarchy for PosixContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.container.check_open("list arrays")?;
         Ok(directory::contents(&self.container.root)?.arrays)
@@ -265,28 +322,6 @@ impl Container for PosixContainer {
         })
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let comm = &*self.container.comm;
-        let load = || {
-            self.container.check_open("open array")?;
-            let path = metadata_file(&names::array_stem(&self.container.root, name)?);
-            self.check_groups_above(name)?;
-            metadata::load(&path)
-        };
-        let mut bytes = self.container.on_root(|| load().map_err(|error| self.locate(error, name)))?;
-        comm.broadcast(0, &mut bytes)?;
-        let open = || {
-            self.container.check_open("open array")?;
-            let stem = names::array_stem(&self.container.root, name)?;
-            let path = metadata_file(&stem);
-            let array: ArrayMetadata = metadata::decode(&bytes, Of::Array, &path)?;
-            let spec = array.spec().map_err(|error| error.target(path.display()))?;
-            let state = self.container.share(name, || ArrayState::open(&self.container, &stem, &spec, array.files))?;
-            Ok(self.handle(name, state))
-        };
-        agree(comm, open().map_err(|error: Error| self.locate(error, name)))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         let set = || {
             self.container.check_writable("set attribute")?;
@@ -331,34 +366,13 @@ impl Container for PosixContainer {
         };
         list().map_err(|error: Error| self.locate(error, object))
     }
+}
 
-    /// Writes are visible when they return. `Durable` syncs the files that this rank changed, and directories of new
-    /// ones.
+impl Telemetry for PosixContainer {
     fn diagnostics(&self) -> Vec<String> {
         let why = self.container.no_ring.as_ref();
         why.map(|why| format!("posix made plain calls: this system does not allow io_uring ({why})"))
             .into_iter()
             .collect()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        // Nothing is buffered in the process.
-        self.container.check_open("write back").map_err(|error| self.locate(error, ""))
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        let flush = || {
-            self.container.check_open("flush")?;
-            if how == Durability::Durable { self.container.sync() } else { Ok(()) }
-        };
-        agree(&*self.container.comm, flush().map_err(|error| self.locate(error, "")))?;
-        self.container.clock.agree(&*self.container.comm)
-    }
-
-    fn close(&self) -> Result<()> {
-        match self.container.close() {
-            Some(closed) => agree(&*self.container.comm, closed.map_err(|error| self.locate(error, ""))),
-            None => Ok(()),
-        }
     }
 }

@@ -6,13 +6,13 @@ use super::data_backend::DataBackend;
 use super::io_uring::Ring;
 use super::options::{Io, Options};
 use super::write_order::WriteClock;
-use hyperslab_core::{Communicator, Error, Reduce, Result, agree};
+use hyperslab_core::{Communicator, Error, Reduce, Result, agree, lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A durable flush of more files than this syncs the whole file system instead.
 const MANY: usize = 4096;
@@ -42,10 +42,6 @@ pub(crate) struct ContainerState {
 struct Unsynced {
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ContainerState {

@@ -10,11 +10,11 @@ use super::placement::Placement;
 use super::rank_index::{Event, IndexReader, IndexWriter};
 use super::transfer;
 use super::write_order::WriteClock;
-use hyperslab_core::{Datatype, Error, ErrorKind, MemoryView, MemoryViewMut, Result, Run, Runs, Selection};
+use hyperslab_core::{Datatype, Error, ErrorKind, MemoryView, MemoryViewMut, Result, Run, Runs, Selection, lock};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The files of one array, seen from one rank.
 #[derive(Debug)]
@@ -33,10 +33,6 @@ pub(crate) struct RankFiles {
 struct Own {
     data: Arc<DataFile>,
     index: IndexWriter,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RankFiles {

@@ -284,7 +284,7 @@ fn large_transfers_by_ring_are_those_of_plain_calls() {
 fn fields_are_refused_where_they_could_be_lost() {
     let (_keep, path) = place();
     let format = format("posix(files=per_rank)");
-    assert!(!format.caps().partial_fields);
+    assert!(!format.caps().data.partial_fields);
     let array = create(&*format, &path).create("p", &ArraySpec::new(particle(), &[2])).unwrap();
     let layout = MemoryLayout::fields(4, [("x", 0)]);
     let memory = MemoryView { data: &[0; 8], layout: &layout };

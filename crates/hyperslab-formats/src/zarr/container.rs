@@ -10,7 +10,8 @@ use super::nodes::{self, Node, NodeKind};
 use super::options::Options;
 use super::store_dir;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, OpenMode, Result, agree,
+    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, Hierarchy, OpenMode, Result,
+    agree,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -186,6 +187,38 @@ fn prepare(path: &Path, how: OpenMode, options: &Options) -> Result<()> {
 }
 
 impl Container for ZarrContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        agree(&*self.context.comm, self.context.check_open("open array").map_err(self.named(name)))?;
+        self.opened(name, false)
+    }
+
+    fn write_back(&self) -> Result<()> {
+        // Nothing is kept in this process.
+        self.context.check_open("write back").map_err(self.named(""))
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        let flushed = self.context.check_open("flush").and_then(|()| match how {
+            Durability::Visible => Ok(()),
+            Durability::Durable => self.context.files.sync(),
+        });
+        agree(&*self.context.comm, flushed.map_err(self.named("")))
+    }
+
+    fn close(&self) -> Result<()> {
+        if self.context.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        // Writes are in their files when they return; once everyone is here, all of them are visible.
+        agree(&*self.context.comm, Ok(()))
+    }
+}
+
+impl Hierarchy for ZarrContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.context
             .check_open("list arrays")
@@ -219,11 +252,6 @@ impl Container for ZarrContainer {
         self.opened(name, true)
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        agree(&*self.context.comm, self.context.check_open("open array").map_err(self.named(name)))?;
-        self.opened(name, false)
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         self.on_rank_zero(object, "set attribute", || {
             let files = &self.context.files;
@@ -249,26 +277,5 @@ impl Container for ZarrContainer {
             .and_then(|()| self.node(object))
             .map(|node| attributes::names(&node.attributes))
             .map_err(self.named(object))
-    }
-
-    fn write_back(&self) -> Result<()> {
-        // Nothing is kept in this process.
-        self.context.check_open("write back").map_err(self.named(""))
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        let flushed = self.context.check_open("flush").and_then(|()| match how {
-            Durability::Visible => Ok(()),
-            Durability::Durable => self.context.files.sync(),
-        });
-        agree(&*self.context.comm, flushed.map_err(self.named("")))
-    }
-
-    fn close(&self) -> Result<()> {
-        if self.context.closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        // Writes are in their files when they return; once everyone is here, all of them are visible.
-        agree(&*self.context.comm, Ok(()))
     }
 }

@@ -40,7 +40,7 @@ pub fn run_if_asked(build: fn(&Stack) -> Result<Arc<dyn Format>>) -> Option<Exit
 fn arrays(format: &dyn Format) -> Vec<(&'static str, ArraySpec)> {
     let caps = format.caps();
     let mut out = vec![("plain", ArraySpec::new(Datatype::F64, &[24, 50]))];
-    if caps.chunks {
+    if caps.data.chunks {
         let filters = if caps.has(&Filter::Deflate(1)) { vec![Filter::Deflate(1)] } else { Vec::new() };
         let chunk = Some([10, 11].as_slice().into());
         out.push(("group/chunked", ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::F64, &[24, 30]) }));
@@ -89,7 +89,7 @@ fn write(format: &dyn Format, path: &Path) -> Result<()> {
     write_rows(&container, format, 0..12, 0)?;
     container.flush(Durability::Durable)?;
     write_rows(&container, format, 12..24, 0)?;
-    if format.caps().attributes {
+    if format.caps().data.attributes {
         container.set_attribute("plain", "units", &Attribute::text("metres"))?;
     }
     container.flush(Durability::Visible)?;
@@ -162,7 +162,7 @@ fn verify(format: &dyn Format, path: &Path) -> Result<()> {
     check(&container, format, 0..6, 0)?;
     check(&container, format, 6..12, 1)?;
     check(&container, format, 12..24, 0)?;
-    if format.caps().attributes && container.attribute("plain", "units")?.as_text() != Some("metres") {
+    if format.caps().data.attributes && container.attribute("plain", "units")?.as_text() != Some("metres") {
         return Err(Error::new(ErrorKind::Mismatch, "verify", "the attribute differs"));
     }
     container.close()

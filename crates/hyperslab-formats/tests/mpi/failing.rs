@@ -27,7 +27,7 @@ fn array_by_rank(
     let format = build(stack);
     let container = format.open(path, OpenMode::Create, comm).unwrap();
     let mut spec = ArraySpec::new(Datatype::I64, &[comm.size() as u64, 1000]);
-    spec.chunk = format.caps().chunks.then(|| Dims::from_slice(&[1, 1000]));
+    spec.chunk = format.caps().data.chunks.then(|| Dims::from_slice(&[1, 1000]));
     let array = container.create("array", &spec).unwrap();
     (container, array)
 }

@@ -57,7 +57,7 @@ pub fn stacks() -> Vec<Tested> {
             Tested { overrides: Overrides { filters: true, ..PLAIN }, ..several("hdf5(plane=on,deflate=1,threads=2)") },
         ]);
     }
-    out.retain(|stack| build(stack.text).caps().many_processes);
+    out.retain(|stack| build(stack.text).caps().execution.many_processes);
     out
 }
 
@@ -79,7 +79,7 @@ pub fn run(job: &MpiJob, stack: &str) {
         }
     }
     assert!(tally.failed.is_empty(), "{:#?}", tally.failed);
-    if processes.world.size() == 1 && format.caps().readable {
+    if processes.world.size() == 1 && format.caps().data.readable {
         model::equals_the_oracle(&format, SEQUENCES).unwrap();
     }
 }

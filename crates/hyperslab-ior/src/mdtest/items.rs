@@ -114,7 +114,7 @@ impl Files {
     pub fn stores(&self) -> bool {
         match self {
             Self::Plain { .. } => true,
-            Self::Containers { format, .. } => format.caps().readable,
+            Self::Containers { format, .. } => format.caps().data.readable,
         }
     }
 }

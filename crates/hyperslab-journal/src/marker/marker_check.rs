@@ -1,8 +1,8 @@
 //! A format wrapper that refuses to write to containers with an unrecovered journal.
 
 use super::{check_unrecovered, discard};
-use hyperslab_core::{Caps, Communicator, Container, Format, OpenMode, Result, agree};
-use std::path::{Path, PathBuf};
+use hyperslab_core::{Communicator, Container, Format, OpenMode, Result, agree};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Wraps a format: checks for unrecovered journals before opening a container, and discards them when removing it.
@@ -17,17 +17,7 @@ struct MarkerCheck {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for MarkerCheck {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
-    }
+    hyperslab_core::forward!(self, self.inner, [name, caps, extension, exists, files]);
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         let checked = match comm.rank() {
@@ -40,17 +30,9 @@ impl Format for MarkerCheck {
         self.inner.open(path, how, comm)
     }
 
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-
     fn remove(&self, path: &Path) -> Result<()> {
         // First: afterwards the identity of the file is lost.
         discard(path)?;
         self.inner.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
     }
 }

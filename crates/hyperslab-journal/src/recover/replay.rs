@@ -128,7 +128,7 @@ impl Recovery<'_> {
             }
             true => {
                 let format = self.format_of(header)?;
-                let images = match format.caps().relocates_chunks {
+                let images = match format.caps().execution.relocates_chunks {
                     true => {
                         Some(ChunkImages::new(self.files.clone(), &self.header_of_images(header)?, LARGEST_LOG, true)?)
                     }
@@ -218,7 +218,7 @@ impl Recovery<'_> {
     pub(super) fn format_of(&self, header: &Header) -> Result<Arc<dyn Format>> {
         let stack: Stack = header.stack.parse()?;
         let format = (self.format)(&stack)?;
-        match format.caps().readable {
+        match format.caps().data.readable {
             true => Ok(format),
             false => Err(Error::unsupported("recover", "the format keeps nothing").target(&header.stack)),
         }
@@ -234,7 +234,7 @@ impl Recovery<'_> {
         let container = format.open(path, how, &self.alone).map_err(|error| {
             error.target(path.display()).hint("bring the container back, or recover into another file with --to FILE")
         })?;
-        Ok(Target::new(container, format.caps().relocates_chunks, images))
+        Ok(Target::new(container, format.caps().execution.relocates_chunks, images))
     }
 
     /// Applies all journals, rank by rank, and makes the container durable.

@@ -255,6 +255,8 @@ fn copy(memory: MemoryView<'_>, pack: Option<&Datatype>, selection: &Selection, 
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for AsyncArray {
+    hyperslab_core::forward!(self, self.inner(), [telemetry, allows_background_io, object]);
+
     fn spec(&self) -> Result<ArraySpec> {
         self.check_open()?;
         if self.shared.is_closed() {
@@ -363,18 +365,6 @@ impl Array for AsyncArray {
         if let Some(bytes) = bytes.filter(|_| selection.check_inside(&spec.shape).is_ok()) {
             self.shared.engine.prefetch(&self.place, selection, bytes, options.ahead);
         }
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner().explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner().allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner().object()
     }
 
     fn write_back(&self) -> Result<()> {

@@ -5,7 +5,8 @@ use super::options::Options;
 use crate::array_key::ArrayKey;
 use crate::background::{ArrayHandle, Engine, Job, Staging};
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, OpenMode, Result, agree,
+    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Hierarchy, OpenMode, Result,
+    Telemetry, agree,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -185,72 +186,16 @@ impl AsyncContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for AsyncContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
-    }
-
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.shared.together(|| self.inner.create_group(name))
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        let create = || self.inner.create(name, spec).and_then(|array| self.shared.publish_metadata().map(|()| array));
-        self.wrap(name, self.shared.together(create)?)
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         self.wrap(name, self.shared.together(|| self.inner.array(name))?)
     }
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.shared.together(|| self.inner.set_attribute(object, name, value))
-    }
-
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        let mut diagnostics = self.inner.diagnostics();
-        if self.shared.synchronous {
-            diagnostics.push(
-                "nothing was done in the background: this MPI library does not allow calls of several threads \
-                 (MPI_THREAD_MULTIPLE)"
-                    .into(),
-            );
-        }
-        if let Some(why) = self.shared.staging.as_ref().and_then(|staging| staging.stopped()) {
-            diagnostics.push(format!("writes were no longer staged, and went straight to the storage: {why}"));
-        }
-        if let Some(staging) = self.shared.staging.as_ref().filter(|_| self.shared.is_closed()) {
-            diagnostics.extend(staging.left_over());
-        }
-        let background = self.background();
-        let cost = self.shared.engine.times().copying() + background.waited;
-        if background.busy > WORTH_SAYING && cost.as_secs_f64() > background.busy.as_secs_f64() * WORTH_WHILE {
-            diagnostics.push(format!(
-                "{} is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
-                 it out, or compute between transfers",
-                self.shared.options.layer,
-                cost.as_secs_f64(),
-                background.busy.as_secs_f64()
-            ));
-        }
-        diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        let mut background = self.shared.engine.background();
-        background += self.inner.background();
-        background
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     fn write_back(&self) -> Result<()> {
@@ -289,5 +234,63 @@ impl Container for AsyncContainer {
         let closed = drained.and(arrays).and(closed);
         let Some(staging) = &self.shared.staging else { return closed };
         closed.and_then(|()| staging.finish()).map_err(|error| staging.explain(error))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for AsyncContainer {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, attribute, attributes]);
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        self.shared.together(|| self.inner.create_group(name))
+    }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        let create = || self.inner.create(name, spec).and_then(|array| self.shared.publish_metadata().map(|()| array));
+        self.wrap(name, self.shared.together(create)?)
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        self.shared.together(|| self.inner.set_attribute(object, name, value))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for AsyncContainer {
+    hyperslab_core::forward!(self, self.inner.telemetry(), [explain]);
+
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
+        if self.shared.synchronous {
+            diagnostics.push(
+                "nothing was done in the background: this MPI library does not allow calls of several threads \
+                 (MPI_THREAD_MULTIPLE)"
+                    .into(),
+            );
+        }
+        if let Some(why) = self.shared.staging.as_ref().and_then(|staging| staging.stopped()) {
+            diagnostics.push(format!("writes were no longer staged, and went straight to the storage: {why}"));
+        }
+        if let Some(staging) = self.shared.staging.as_ref().filter(|_| self.shared.is_closed()) {
+            diagnostics.extend(staging.left_over());
+        }
+        let background = self.background();
+        let cost = self.shared.engine.times().copying() + background.waited;
+        if background.busy > WORTH_SAYING && cost.as_secs_f64() > background.busy.as_secs_f64() * WORTH_WHILE {
+            diagnostics.push(format!(
+                "{} is the wrong tool here: copying and waiting took {:.3} s, for {:.3} s of I/O in the background; leave \
+                 it out, or compute between transfers",
+                self.shared.options.layer,
+                cost.as_secs_f64(),
+                background.busy.as_secs_f64()
+            ));
+        }
+        diagnostics
+    }
+
+    fn background(&self) -> BackgroundStats {
+        let mut background = self.shared.engine.background();
+        background += self.inner.background();
+        background
     }
 }

@@ -4,7 +4,7 @@ use super::choice::{Choice, Each};
 use super::controller::{CallGuard, Controller};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
-    TransferMode, agree,
+    Telemetry, TransferMode, agree,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,8 +75,8 @@ impl Array for AutoArray {
         }
     }
 
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.way(Choice::Sync)?.explain(selection, layout, writes)
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     fn allows_background_io(&self) -> bool {
@@ -111,5 +111,11 @@ impl Array for AutoArray {
         let _trip = self.controller.call();
         let closed: Vec<Result<()>> = self.by.iter().flatten().map(|array| array.close()).collect();
         closed.into_iter().collect()
+    }
+}
+
+impl Telemetry for AutoArray {
+    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
+        self.way(Choice::Sync)?.explain(selection, layout, writes)
     }
 }

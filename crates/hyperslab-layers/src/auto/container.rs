@@ -4,7 +4,8 @@ use super::array::AutoArray;
 use super::choice::{Choice, Each};
 use super::controller::Controller;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result, agree,
+    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Hierarchy, Result, Telemetry,
+    agree,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,63 +53,16 @@ impl AutoContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for AutoContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        let trip = self.controller.call();
-        self.controller.strategies.container(trip.way()).arrays()
-    }
-
-    fn groups(&self) -> Result<Vec<String>> {
-        let trip = self.controller.call();
-        self.controller.strategies.container(trip.way()).groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        let trip = self.controller.call();
-        self.controller.strategies.container(trip.way()).create_group(name)
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        self.open_array(name, |container| container.create(name, spec))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         self.open_array(name, |container| container.array(name))
     }
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        let trip = self.controller.call();
-        self.controller.strategies.container(trip.way()).set_attribute(object, name, value)
-    }
-
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        let trip = self.controller.call();
-        self.controller.strategies.container(trip.way()).attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        let trip = self.controller.call();
-        self.controller.strategies.container(trip.way()).attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        let strategies = &self.controller.strategies;
-        let mut diagnostics = strategies.one.container().diagnostics();
-        if strategies.has(Choice::Log) {
-            diagnostics.extend(strategies.container(Choice::Log).diagnostics());
-        }
-        diagnostics.extend(self.controller.summary());
-        diagnostics.extend(self.wrong.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
-        diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        let strategies = &self.controller.strategies;
-        let mut background = strategies.one.container().background();
-        strategies
-            .all()
-            .filter(|way| *way != Choice::Sync)
-            .for_each(|way| background += strategies.container(way).background());
-        background
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     fn write_back(&self) -> Result<()> {
@@ -139,5 +93,68 @@ impl Container for AutoContainer {
         let lost = wrong.map(|why| format!("auto: what was learnt is not kept: {why}"));
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner).extend(lost);
         closed.and(self.controller.take_error())
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for AutoContainer {
+    fn arrays(&self) -> Result<Vec<String>> {
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).arrays()
+    }
+
+    fn groups(&self) -> Result<Vec<String>> {
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).groups()
+    }
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).create_group(name)
+    }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.open_array(name, |container| container.create(name, spec))
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).set_attribute(object, name, value)
+    }
+
+    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).attribute(object, name)
+    }
+
+    fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        let trip = self.controller.call();
+        self.controller.strategies.container(trip.way()).attributes(object)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for AutoContainer {
+    hyperslab_core::forward!(self, self.controller.strategies.one.container().telemetry(), [explain]);
+
+    fn diagnostics(&self) -> Vec<String> {
+        let strategies = &self.controller.strategies;
+        let mut diagnostics = strategies.one.container().diagnostics();
+        if strategies.has(Choice::Log) {
+            diagnostics.extend(strategies.container(Choice::Log).diagnostics());
+        }
+        diagnostics.extend(self.controller.summary());
+        diagnostics.extend(self.wrong.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        diagnostics
+    }
+
+    fn background(&self) -> BackgroundStats {
+        let strategies = &self.controller.strategies;
+        let mut background = strategies.one.container().background();
+        strategies
+            .all()
+            .filter(|way| *way != Choice::Sync)
+            .for_each(|way| background += strategies.container(way).background());
+        background
     }
 }

@@ -11,7 +11,7 @@ use super::request_class::RequestClass;
 use super::shared_history::SharedHistory;
 use super::strategies::{Progress, Strategies};
 use super::timing_sampler::TimingSampler;
-use hyperslab_core::{Communicator, Error, Result};
+use hyperslab_core::{Communicator, Error, Result, lock};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::Instant;
@@ -78,10 +78,6 @@ pub(super) struct CallGuard<'a> {
     seen: bool,
     /// For a transfer: bytes, class, and wait time so far.
     transfer: Option<(u64, RequestClass, f64)>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Controller {

@@ -1,5 +1,7 @@
 //! Weighted linear regression of measured rates.
 
+use hyperslab_core::positive_definite;
+
 /// Regressors, measured value, and weight.
 pub(super) type Point = ([f64; 2], f64, f64);
 
@@ -24,8 +26,8 @@ pub(super) fn fit(points: &[Point], ridge: f64) -> [f64; 3] {
     }
     let determinant = aa * bb - ab * ab;
     let slopes = match determinant > f64::EPSILON * aa * bb {
-        true => [(ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant],
-        false => [0.0; 2],
+        true => positive_definite::solve(&[[aa, ab], [ab, bb]], &[ay, by], f64::MIN_POSITIVE),
+        false => vec![0.0; 2],
     };
     [level - slopes[0] * first - slopes[1] * second, slopes[0], slopes[1]]
 }

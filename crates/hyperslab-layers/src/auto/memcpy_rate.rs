@@ -1,8 +1,8 @@
 //! The memory copy rate of this machine, measured once if no history has it.
 
 use super::history::History;
+use hyperslab_core::memcpy_rate;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 const BYTES: usize = 1 << 20;
 const TIMES: usize = 3;
@@ -25,15 +25,8 @@ pub(super) fn rate(history: &History) -> f64 {
 
 fn measure() -> f64 {
     let (from, mut to) = (vec![1u8; BYTES], vec![0u8; BYTES]);
-    let mut best = f64::INFINITY;
-    for _ in 0..TIMES {
-        let begin = Instant::now();
-        to.copy_from_slice(std::hint::black_box(&from));
-        std::hint::black_box(&mut to);
-        best = best.min(begin.elapsed().as_secs_f64());
-    }
     // Halved, since both buffers were in the processor cache.
-    BYTES as f64 / best.max(1e-7) / 2.0
+    memcpy_rate(&from, &mut to, TIMES) / 2.0
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 //! own.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Bytes, Caps, Communicator, Container, Durability, Format,
-    MemoryLayout, MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
+    Array, ArraySpec, Communicator, Container, Durability, Format, Hierarchy, NoTelemetry, OpenMode, Result, Telemetry,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -98,17 +97,7 @@ impl SharedFormat {
 
 #[deny(clippy::missing_trait_methods)]
 impl Format for SharedFormat {
-    fn name(&self) -> &'static str {
-        self.format.name()
-    }
-
-    fn caps(&self) -> Caps {
-        self.format.caps()
-    }
-
-    fn extension(&self) -> &'static str {
-        self.format.extension()
-    }
+    hyperslab_core::forward!(self, self.format, [name, caps, extension, exists, remove, files]);
 
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         if let Some(shared) = self.container.get() {
@@ -116,18 +105,6 @@ impl Format for SharedFormat {
         }
         let container = self.format.open(path, how, comm)?;
         Ok(self.container.get_or_init(|| SharedContainer::new(container)).share())
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.format.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.format.remove(path)
-    }
-
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.format.files(path)
     }
 }
 
@@ -137,20 +114,10 @@ struct ContainerRef(Arc<SharedContainer>);
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for ContainerRef {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.0.container.arrays()
-    }
+    hyperslab_core::forward!(self, self.0.container, [write_back]);
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.0.container.groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.0.container.create_group(name)
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        self.0.container.create(name, spec).map(|array| self.0.opened(name, array))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
@@ -162,29 +129,9 @@ impl Container for ContainerRef {
         self.0.container.array(name).map(|array| self.0.opened(name, array))
     }
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.0.container.set_attribute(object, name, value)
-    }
-
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.0.container.attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.0.container.attributes(object)
-    }
-
     /// Reported once, by the owner.
-    fn diagnostics(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn background(&self) -> BackgroundStats {
-        BackgroundStats::default()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.0.container.write_back()
+    fn telemetry(&self) -> &dyn Telemetry {
+        &NoTelemetry
     }
 
     fn flush(&self, how: Durability) -> Result<()> {
@@ -200,6 +147,19 @@ impl Container for ContainerRef {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for ContainerRef {
+    hyperslab_core::forward!(
+        self,
+        self.0.container,
+        [arrays, groups, create_group, set_attribute, attribute, attributes]
+    );
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.0.container.create(name, spec).map(|array| self.0.opened(name, array))
+    }
+}
+
 /// A user's reference to an array.
 #[derive(Debug)]
 struct ArrayRef {
@@ -210,51 +170,11 @@ struct ArrayRef {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for ArrayRef {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.array.array.spec()
-    }
-
-    fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
-        self.array.array.write(selection, memory, transfer)
-    }
-
-    fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
-        self.array.array.read(selection, memory, transfer)
-    }
-
-    fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
-        self.array.array.write_many(parts, transfer)
-    }
-
-    fn submit_write(
-        &self,
-        selection: &Selection,
-        data: Bytes,
-        layout: &MemoryLayout,
-        transfer: TransferMode,
-    ) -> Result<Request> {
-        self.array.array.submit_write(selection, data, layout, transfer)
-    }
-
-    fn prefetch(&self, selection: &Selection) {
-        self.array.array.prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.array.array.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.array.array.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.array.array.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.array.array.write_back()
-    }
+    hyperslab_core::forward!(
+        self,
+        self.array.array,
+        [spec, write, read, write_many, submit_write, prefetch, telemetry, allows_background_io, object, write_back]
+    );
 
     fn resize(&self, shape: &[u64]) -> Result<()> {
         if self.container.is_again() { Ok(()) } else { self.array.array.resize(shape) }
@@ -276,7 +196,7 @@ impl Array for ArrayRef {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use hyperslab_core::Datatype;
+    use hyperslab_core::{Datatype, MemoryView, MemoryViewMut, Selection, TransferMode};
 
     #[test]
     fn the_last_user_closes() {

@@ -3,9 +3,10 @@
 use super::history::History;
 use super::history_file;
 use super::storage_key::StorageKey;
+use hyperslab_core::lock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Maximum number of storage keys in memory.
@@ -50,10 +51,6 @@ impl HistoriesGuard {
 /// Blocks lookups until the result is dropped.
 pub(crate) fn lock_histories() -> HistoriesGuard {
     HistoriesGuard(lock(&RECORDS))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SharedHistory {

@@ -126,7 +126,7 @@ impl Strategies {
             (Choice::Sync, _) => Progress::default(),
             (Choice::Async, Some(background)) => {
                 let (bytes, busy) = background.done();
-                Progress { bytes, busy, memory: background.background().memory }
+                Progress { bytes, busy, memory: background.telemetry().background().memory }
             }
             _ => {
                 let background = self.container(choice).background();

@@ -3,7 +3,7 @@
 use super::pool::Pool;
 use hyperslab_core::{
     ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, OptionSpec, Reduce, Result, Selection,
-    StackElement, agree, dims,
+    StackElement, agree, dims, lock,
 };
 pub(crate) use hyperslab_journal::CHECKSUM_STEP;
 use hyperslab_journal::ChunkImages;
@@ -742,10 +742,6 @@ fn join_node(directory: &Path, job: Id, node: &dyn Communicator) -> Result<Resul
             .and_then(|id| NodeDirectory::join(directory, &place(Id(id))))
             .map(|files| Arc::new(files) as Arc<dyn JournalStorage>),
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether an error is the storage's: full, read-only or broken; others are the user's.

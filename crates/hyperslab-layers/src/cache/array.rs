@@ -4,9 +4,7 @@ use super::array_state::ArrayState;
 use super::container::Shared;
 use super::geometry::Geometry;
 use super::read::Reading;
-use hyperslab_core::{
-    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
-};
+use hyperslab_core::{Array, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -59,9 +57,7 @@ impl Drop for WriteGuard<'_> {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for CachedArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    hyperslab_core::forward!(self, self.inner, [spec, telemetry, allows_background_io, object, write_back]);
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let selections = [selection];
@@ -127,22 +123,6 @@ impl Array for CachedArray {
             // A hint only: ignored if it cannot be planned.
             let _ = reading.hint(selection);
         }
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -6,7 +6,7 @@ use super::geometry::Geometry;
 use super::options::Options;
 use super::stats::CacheStats;
 use crate::array_key::ArrayKey;
-use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result};
+use hyperslab_core::{Array, ArraySpec, Communicator, Container, Durability, Hierarchy, Result, Telemetry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -53,50 +53,18 @@ impl CachedContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for CachedContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
-    }
+    hyperslab_core::forward!(self, self.inner, [write_back]);
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.inner.create_group(name)
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        self.wrap(name, self.inner.create(name, spec)?)
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         self.wrap(name, self.inner.array(name)?)
     }
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.inner.set_attribute(object, name, value)
-    }
-
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        let mut diagnostics = self.inner.diagnostics();
-        diagnostics.extend(self.shared.counts.diagnostic(self.shared.store.budget().peak()));
-        diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     /// Makes other ranks' writes visible: invalidates blocks once all ranks have flushed.
@@ -115,5 +83,25 @@ impl Container for CachedContainer {
             self.shared.store.leave();
         }
         self.inner.close()
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for CachedContainer {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, create_group, set_attribute, attribute, attributes]);
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.wrap(name, self.inner.create(name, spec)?)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for CachedContainer {
+    hyperslab_core::forward!(self, self.inner.telemetry(), [background, explain]);
+
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.inner.diagnostics();
+        diagnostics.extend(self.shared.counts.diagnostic(self.shared.store.budget().peak()));
+        diagnostics
     }
 }

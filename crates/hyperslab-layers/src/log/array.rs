@@ -153,6 +153,8 @@ impl LogArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for LogArray {
+    hyperslab_core::forward!(self, self.inner(), [prefetch, telemetry, allows_background_io, object]);
+
     fn spec(&self) -> Result<ArraySpec> {
         self.check_open()?;
         if self.session.is_closed() {
@@ -193,22 +195,6 @@ impl Array for LogArray {
         transfer: TransferMode,
     ) -> Result<Request> {
         self.write(selection, MemoryView { data: &data, layout }, transfer).map(|()| Request::done())
-    }
-
-    fn prefetch(&self, selection: &Selection) {
-        self.inner().prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner().explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner().allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner().object()
     }
 
     fn write_back(&self) -> Result<()> {

@@ -10,12 +10,12 @@ use crate::array_key::ArrayKey;
 use crate::background::{AppendResult, ArrayHandle, Pool, Staging, TransferTimes, catch_panic};
 use hyperslab_core::{
     ArraySpec, BackgroundStats, Communicator, Error, ErrorKind, MemoryView, Reduce, Result, Selection, TransferMode,
-    agree,
+    agree, lock,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 #[derive(Debug)]
 pub(super) struct LogState {
@@ -45,10 +45,6 @@ pub(super) struct LogState {
     moved: Mutex<DrainStats>,
     /// Owning process: threads do not survive a fork.
     process: u32,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LogState {

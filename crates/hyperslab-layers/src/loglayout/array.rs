@@ -5,8 +5,7 @@ use super::container::Shared;
 use super::read::Reading;
 use super::{replay, write};
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
-    TransferMode,
+    Array, Bytes, Durability, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,9 +57,7 @@ impl LogLayoutArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for LogLayoutArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    hyperslab_core::forward!(self, self.inner, [spec, telemetry, allows_background_io, object]);
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.writes_pass() {
@@ -107,18 +104,6 @@ impl Array for LogLayoutArray {
         if !self.is_closed() && !logged() {
             self.inner.prefetch(selection);
         }
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
     }
 
     fn write_back(&self) -> Result<()> {

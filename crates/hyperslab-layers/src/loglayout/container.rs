@@ -8,8 +8,8 @@ use super::options::Options;
 use super::stats::LogLayoutStats;
 use super::volumes::OpenVolume;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Caps, Communicator, Container, Datatype, Durability, Error, Result,
-    dims,
+    Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Durability, Error, Hierarchy, Result,
+    Telemetry, dims,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -163,26 +163,8 @@ impl LogLayoutContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for LogLayoutContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        let mut names = self.shared.inner.arrays()?;
-        names.retain(|name| !names::is_hidden(name));
-        Ok(names)
-    }
-
-    fn groups(&self) -> Result<Vec<String>> {
-        let mut names = self.shared.inner.groups()?;
-        names.retain(|name| !names::is_hidden(name));
-        Ok(names)
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        names::check_new(name)?;
-        self.shared.inner.create_group(name)
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        names::check_new(name)?;
-        self.create_new(name, spec)
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
@@ -194,29 +176,8 @@ impl Container for LogLayoutContainer {
         self.wrap(named, inner, spec)
     }
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        names::check_known(object)?;
-        self.shared.inner.set_attribute(object, name, value)
-    }
-
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        names::check_known(object)?;
-        self.shared.inner.attribute(object, name)
-    }
-
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        names::check_known(object)?;
-        self.shared.inner.attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        let mut diagnostics = self.shared.inner.diagnostics();
-        diagnostics.extend(self.shared.counts.diagnostic());
-        diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.shared.inner.background()
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
 
     /// Writes are only found through an index that all ranks publish collectively.
@@ -251,5 +212,56 @@ impl Container for LogLayoutContainer {
         };
         let closed = self.shared.inner.close();
         published.and(closed)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for LogLayoutContainer {
+    fn arrays(&self) -> Result<Vec<String>> {
+        let mut names = self.shared.inner.arrays()?;
+        names.retain(|name| !names::is_hidden(name));
+        Ok(names)
+    }
+
+    fn groups(&self) -> Result<Vec<String>> {
+        let mut names = self.shared.inner.groups()?;
+        names.retain(|name| !names::is_hidden(name));
+        Ok(names)
+    }
+
+    fn create_group(&self, name: &str) -> Result<()> {
+        names::check_new(name)?;
+        self.shared.inner.create_group(name)
+    }
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        names::check_new(name)?;
+        self.create_new(name, spec)
+    }
+
+    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
+        names::check_known(object)?;
+        self.shared.inner.set_attribute(object, name, value)
+    }
+
+    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
+        names::check_known(object)?;
+        self.shared.inner.attribute(object, name)
+    }
+
+    fn attributes(&self, object: &str) -> Result<Vec<String>> {
+        names::check_known(object)?;
+        self.shared.inner.attributes(object)
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for LogLayoutContainer {
+    hyperslab_core::forward!(self, self.shared.inner.telemetry(), [background, explain]);
+
+    fn diagnostics(&self) -> Vec<String> {
+        let mut diagnostics = self.shared.inner.diagnostics();
+        diagnostics.extend(self.shared.counts.diagnostic());
+        diagnostics
     }
 }

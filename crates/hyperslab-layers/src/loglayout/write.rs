@@ -86,7 +86,7 @@ fn begin(array: &LogLayoutArray, selection: &Selection, memory: MemoryView<'_>) 
         return Ok(WriteOutcome::Nothing);
     }
     let pieces = pieces_of(&plan);
-    if !pieces.is_empty() && !array.shared.caps.partial_fields {
+    if !pieces.is_empty() && !array.shared.caps.data.partial_fields {
         // The format below decides whether it can write some fields.
         return Ok(WriteOutcome::WriteThrough(pieces));
     }

@@ -54,6 +54,8 @@ fn at(complete: Option<Instant>, result: Result<()>) -> Result<()> {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for SlowArray {
+    hyperslab_core::forward!(self, self.inner, [prefetch, telemetry, allows_background_io, object, write_back]);
+
     /// Data already in memory takes no emulated time.
     fn spec(&self) -> Result<ArraySpec> {
         self.inner.spec()
@@ -91,26 +93,6 @@ impl Array for SlowArray {
             device.reach(complete).await;
             Ok(())
         }))
-    }
-
-    fn prefetch(&self, selection: &Selection) {
-        self.inner.prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

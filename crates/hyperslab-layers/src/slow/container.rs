@@ -3,7 +3,7 @@
 use super::array::SlowArray;
 use super::device::{Device, sleep_until};
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Container, Durability, Result, units::display_size,
+    Array, ArraySpec, Attribute, Container, Durability, Hierarchy, Result, Telemetry, units::display_size,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -61,6 +61,33 @@ impl SlowContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for SlowContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.answer(|| self.inner.array(name)).map(|inner| self.wrap(inner))
+    }
+
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
+    }
+
+    fn write_back(&self) -> Result<()> {
+        self.shared.answer_after_submitted(|| self.inner.write_back())
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        self.shared.answer_after_submitted(|| self.inner.flush(how))
+    }
+
+    fn close(&self) -> Result<()> {
+        self.shared.answer_after_submitted(|| self.inner.close())
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for SlowContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.answer(|| self.inner.arrays())
     }
@@ -77,10 +104,6 @@ impl Container for SlowContainer {
         self.answer(|| self.inner.create(name, spec)).map(|inner| self.wrap(inner))
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        self.answer(|| self.inner.array(name)).map(|inner| self.wrap(inner))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         self.answer(|| self.inner.set_attribute(object, name, value))
     }
@@ -92,6 +115,11 @@ impl Container for SlowContainer {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.answer(|| self.inner.attributes(object))
     }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for SlowContainer {
+    hyperslab_core::forward!(self, self.inner.telemetry(), [background, explain]);
 
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics = self.inner.diagnostics();
@@ -102,21 +130,5 @@ impl Container for SlowContainer {
             options.latency
         ));
         diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.shared.answer_after_submitted(|| self.inner.write_back())
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.shared.answer_after_submitted(|| self.inner.flush(how))
-    }
-
-    fn close(&self) -> Result<()> {
-        self.shared.answer_after_submitted(|| self.inner.close())
     }
 }

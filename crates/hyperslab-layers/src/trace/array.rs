@@ -2,9 +2,7 @@
 
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
-use hyperslab_core::{
-    Array, ArraySpec, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
-};
+use hyperslab_core::{Array, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -57,9 +55,7 @@ impl TraceArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for TraceArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    hyperslab_core::forward!(self, self.inner, [spec, prefetch, telemetry, allows_background_io, object, write_back]);
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let call = || self.inner.write(selection, memory, transfer);
@@ -104,26 +100,6 @@ impl Array for TraceArray {
     ) -> Result<Request> {
         let call = || self.inner.submit_write(selection, data, layout, transfer);
         self.transfer(Way::In, selection, layout, transfer, call)
-    }
-
-    fn prefetch(&self, selection: &Selection) {
-        self.inner.prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -5,7 +5,7 @@ use super::late_names::LateNames;
 use super::merge;
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
-use hyperslab_core::{Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result};
+use hyperslab_core::{Array, ArraySpec, Attribute, Communicator, Container, Durability, Hierarchy, Result, Telemetry};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,6 +48,36 @@ impl TraceContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for TraceContainer {
+    hyperslab_core::forward!(self, self.inner, [write_back]);
+
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.enter(|| self.inner.array(name), None, name)
+    }
+
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        self.recorder.call(|| self.inner.flush(how), |_, ()| Some(Step::Flush { file: 0, how }))
+    }
+
+    fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return self.inner.close();
+        }
+        let result = self.recorder.last_call(|| self.inner.close());
+        merge::publish(&self.recorder, &*self.comm, &self.names);
+        result
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for TraceContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.recorder.beside(|| self.inner.arrays())
     }
@@ -62,10 +92,6 @@ impl Container for TraceContainer {
 
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
         self.enter(|| self.inner.create(name, spec), Some(spec), name)
-    }
-
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        self.enter(|| self.inner.array(name), None, name)
     }
 
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
@@ -85,31 +111,15 @@ impl Container for TraceContainer {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.recorder.beside(|| self.inner.attributes(object))
     }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for TraceContainer {
+    hyperslab_core::forward!(self, self.inner.telemetry(), [background, explain]);
 
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics = self.inner.diagnostics();
         diagnostics.extend(self.recorder.lock().diagnostics.iter().cloned());
         diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.recorder.call(|| self.inner.flush(how), |_, ()| Some(Step::Flush { file: 0, how }))
-    }
-
-    fn close(&self) -> Result<()> {
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return self.inner.close();
-        }
-        let result = self.recorder.last_call(|| self.inner.close());
-        merge::publish(&self.recorder, &*self.comm, &self.names);
-        result
     }
 }

@@ -95,9 +95,11 @@ impl TwoPhaseArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for TwoPhaseArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    hyperslab_core::forward!(
+        self,
+        self.inner,
+        [spec, prefetch, telemetry, allows_background_io, object, write_back, resize, close]
+    );
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.is_exchanged(transfer) {
@@ -142,33 +144,5 @@ impl Array for TwoPhaseArray {
             return self.inner.submit_write(selection, data, layout, transfer);
         }
         self.write_exchanged(selection, MemoryView { data: &data, layout }).map(|()| Request::done())
-    }
-
-    fn prefetch(&self, selection: &Selection) {
-        self.inner.prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
-    }
-
-    fn resize(&self, shape: &[u64]) -> Result<()> {
-        self.inner.resize(shape)
-    }
-
-    fn close(&self) -> Result<()> {
-        self.inner.close()
     }
 }

@@ -2,9 +2,7 @@
 
 use super::array::TwoPhaseArray;
 use super::options::Options;
-use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, PageBuffer, Result,
-};
+use hyperslab_core::{Array, ArraySpec, Communicator, Container, Hierarchy, PageBuffer, Result, Telemetry};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,37 +55,33 @@ impl TwoPhaseContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for TwoPhaseContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
-    }
+    hyperslab_core::forward!(self, self.inner, [write_back, flush, close]);
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
-    }
-
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.inner.create_group(name)
-    }
-
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        self.inner.create(name, spec).map(|inner| self.wrap(name, inner))
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         self.inner.array(name).map(|inner| self.wrap(name, inner))
     }
 
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.inner.set_attribute(object, name, value)
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
+}
 
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
-    }
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for TwoPhaseContainer {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, create_group, set_attribute, attribute, attributes]);
 
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        self.inner.create(name, spec).map(|inner| self.wrap(name, inner))
     }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Telemetry for TwoPhaseContainer {
+    hyperslab_core::forward!(self, self.inner.telemetry(), [background, explain]);
 
     fn diagnostics(&self) -> Vec<String> {
         let mut diagnostics = self.inner.diagnostics();
@@ -99,21 +93,5 @@ impl Container for TwoPhaseContainer {
             )),
         }
         diagnostics
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.inner.flush(how)
-    }
-
-    fn close(&self) -> Result<()> {
-        self.inner.close()
     }
 }

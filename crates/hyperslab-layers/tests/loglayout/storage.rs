@@ -112,7 +112,7 @@ fn shrinking_brings_the_log_home() {
     for below in FORMATS {
         let (layered, plain) = (format(&format!("loglayout(room=1000)/{below}")), format(below));
         let (_folder, path) = place(&*plain);
-        let chunk = plain.caps().chunks.then(|| [8][..].into());
+        let chunk = plain.caps().data.chunks.then(|| [8][..].into());
         let spec = ArraySpec { max_shape: Some(vec![None]), chunk, ..bytes(60) };
         ranks(&*layered, &path, OpenMode::Truncate, 3, |comm, container| {
             let array = container.create("a", &spec)?;

@@ -1,10 +1,10 @@
 //! A format that counts the accesses it hands on, and fails when told to.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Caps, Communicator, Container, Durability, Error, ErrorKind, Format, MemoryView,
-    MemoryViewMut, OpenMode, Result, Selection, TransferMode,
+    Array, ArraySpec, Communicator, Container, Error, ErrorKind, Format, Hierarchy, MemoryView, MemoryViewMut,
+    OpenMode, Result, Selection, Telemetry, TransferMode,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -47,74 +47,47 @@ impl<T: ?Sized> Watched<T> {
 }
 
 impl Format for Watched<dyn Format> {
+    hyperslab_core::forward!(self, self.inner, [caps, extension, exists, remove, files]);
     fn name(&self) -> &'static str {
         "watched"
-    }
-    fn caps(&self) -> Caps {
-        self.inner.caps()
-    }
-    fn extension(&self) -> &'static str {
-        self.inner.extension()
     }
     fn open(&self, path: &Path, how: OpenMode, comm: &Arc<dyn Communicator>) -> Result<Arc<dyn Container>> {
         Ok(Arc::new(self.hand_on(self.inner.open(path, how, comm)?, comm.rank())))
     }
-    fn exists(&self, path: &Path) -> Result<bool> {
-        self.inner.exists(path)
-    }
-    fn remove(&self, path: &Path) -> Result<()> {
-        self.inner.remove(path)
-    }
-    fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        self.inner.files(path)
-    }
 }
 
 impl Container for Watched<dyn Container> {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
+    hyperslab_core::forward!(self, self.inner, [write_back, flush, close]);
+
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
-    }
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.inner.create_group(name)
-    }
-    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
-        Ok(Arc::new(self.hand_on(self.inner.create(name, spec)?, self.rank)))
-    }
     fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
         Ok(Arc::new(self.hand_on(self.inner.array(name)?, self.rank)))
     }
-    fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
-        self.inner.set_attribute(object, name, value)
+
+    fn telemetry(&self) -> &dyn Telemetry {
+        self
     }
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
+}
+
+impl Hierarchy for Watched<dyn Container> {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, create_group, set_attribute, attribute, attributes]);
+
+    fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
+        Ok(Arc::new(self.hand_on(self.inner.create(name, spec)?, self.rank)))
     }
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
-    }
+}
+
+impl Telemetry for Watched<dyn Container> {
     fn diagnostics(&self) -> Vec<String> {
         vec!["watched".into()]
-    }
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.inner.flush(how)
-    }
-    fn close(&self) -> Result<()> {
-        self.inner.close()
     }
 }
 
 impl Array for Watched<dyn Array> {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    hyperslab_core::forward!(self, self.inner, [spec, resize, close]);
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.note(selection, transfer)?;
         self.inner.write(selection, memory, transfer)
@@ -122,11 +95,5 @@ impl Array for Watched<dyn Array> {
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.note(selection, transfer)?;
         self.inner.read(selection, memory, transfer)
-    }
-    fn resize(&self, shape: &[u64]) -> Result<()> {
-        self.inner.resize(shape)
-    }
-    fn close(&self) -> Result<()> {
-        self.inner.close()
     }
 }

@@ -1,6 +1,7 @@
 //! Least squares, with and without the demand that nothing is below 0.
 
 use super::Sample;
+use hyperslab_core::positive_definite;
 
 /// Against columns that say the same: part of each column's square.
 const RIDGE: f64 = 1e-9;
@@ -96,27 +97,11 @@ pub fn non_negative(gram: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Solves the equations of some places by Cholesky's decomposition.
+/// Solves the equations of some places.
 pub(super) fn solve(gram: &[Vec<f64>], right: &[f64], places: &[usize]) -> Vec<f64> {
-    let n = places.len();
-    let mut lower = vec![vec![0.0; n]; n];
-    for i in 0..n {
-        for j in 0..=i {
-            let inner: f64 = (0..j).map(|k| lower[i][k] * lower[j][k]).sum();
-            let rest = gram[places[i]][places[j]] - inner;
-            lower[i][j] = if i == j { rest.max(RIDGE * 1e-3).sqrt() } else { rest / lower[j][j] };
-        }
-    }
-    let mut x: Vec<f64> = Vec::with_capacity(n);
-    for i in 0..n {
-        let inner: f64 = (0..i).map(|k| lower[i][k] * x[k]).sum();
-        x.push((right[places[i]] - inner) / lower[i][i]);
-    }
-    for i in (0..n).rev() {
-        let inner: f64 = (i + 1..n).map(|k| lower[k][i] * x[k]).sum();
-        x[i] = (x[i] - inner) / lower[i][i];
-    }
-    x
+    let matrix: Vec<Vec<f64>> = places.iter().map(|&i| places.iter().map(|&j| gram[i][j]).collect()).collect();
+    let right: Vec<f64> = places.iter().map(|&i| right[i]).collect();
+    positive_definite::solve(&matrix, &right, RIDGE * 1e-3)
 }
 
 #[cfg(test)]

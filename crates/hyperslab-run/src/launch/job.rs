@@ -144,7 +144,7 @@ pub(super) fn play_job(folder: &Path, comm: &Arc<dyn Communicator>) -> Result<()
         progress: &progress,
     };
     // Each machine has a page cache of its own.
-    if task.durable && format.caps().persistent && comm.split_by_node()?.rank() == 0 {
+    if task.durable && format.caps().data.persistent && comm.split_by_node()?.rank() == 0 {
         page_cache::drop_pages(&context.input_files()?)?;
     }
     let mine = if comm.rank() == 0 {

@@ -15,7 +15,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     }
     out.push(Check::new("attribute/replaced by another type", replaced));
     out.push(Check::new("attribute/names and refusals", names));
-    out.into_iter().map(|check| check.needs(caps.attributes, "no attributes")).collect()
+    out.into_iter().map(|check| check.needs(caps.data.attributes, "no attributes")).collect()
 }
 
 /// (name, value, whether every format with attributes must keep it)
@@ -53,7 +53,7 @@ fn kinds() -> Result<Vec<(String, Attribute, bool)>> {
 fn one_kind(subject: &Subject, value: &Attribute, required: bool) -> Verdict {
     let container = subject.open("a", OpenMode::Create)?;
     container.create("group/array", &ArraySpec::new(Datatype::I32, &[3]))?;
-    let objects = if subject.caps.groups { &["", "group/array", "group"][..] } else { &["", "group/array"] };
+    let objects = if subject.caps.data.groups { &["", "group/array", "group"][..] } else { &["", "group/array"] };
     for object in objects {
         let set = container.set_attribute(object, "value", value);
         if let Err(refusal) = unless_refused(set, required)? {

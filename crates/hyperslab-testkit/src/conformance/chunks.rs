@@ -19,7 +19,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     ] {
         out.push(Check::new(format!("chunks/{name}"), move |subject| chunked(subject, shape, chunk, &[])));
     }
-    let mut out: Vec<Check> = out.into_iter().map(|check| check.needs(caps.chunks, "no chunks")).collect();
+    let mut out: Vec<Check> = out.into_iter().map(|check| check.needs(caps.data.chunks, "no chunks")).collect();
     for (name, filter, has) in filters(caps) {
         if has {
             out.push(Check::new(format!("filters/{name}"), move |subject| {
@@ -42,7 +42,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
 fn chunked(subject: &Subject, shape: &[u64], chunk: &[u64], filters: &[Filter]) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
     let spec = ArraySpec {
-        chunk: subject.caps.chunks.then(|| chunk.into()),
+        chunk: subject.caps.data.chunks.then(|| chunk.into()),
         filters: filters.to_vec(),
         ..ArraySpec::new(Datatype::F32, shape)
     };
@@ -75,7 +75,7 @@ fn lacking(subject: &Subject, filter: Filter) -> Verdict {
     }
     let container = subject.open("a", OpenMode::Create)?;
     let spec = ArraySpec {
-        chunk: subject.caps.chunks.then(|| [4].as_slice().into()),
+        chunk: subject.caps.data.chunks.then(|| [4].as_slice().into()),
         filters: vec![filter],
         ..ArraySpec::new(Datatype::F32, &[8])
     };

@@ -13,11 +13,11 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
         Check::new("close/use after closing the container", after_container),
         Check::new("close/use after closing the array", after_array),
         Check::new("close/twice", twice),
-        Check::new("close/with nothing inside", empty).needs(caps.readable, "the format stores nothing"),
-        Check::new("close/dropped without closing", dropped).needs(caps.readable, "the format stores nothing"),
-        Check::new("close/an array opened twice", opened_twice).needs(caps.readable, "the format stores nothing"),
+        Check::new("close/with nothing inside", empty).needs(caps.data.readable, "the format stores nothing"),
+        Check::new("close/dropped without closing", dropped).needs(caps.data.readable, "the format stores nothing"),
+        Check::new("close/an array opened twice", opened_twice).needs(caps.data.readable, "the format stores nothing"),
         Check::new("flush/both ways", flush),
-        Check::new("flush/others can read it", visible).needs(caps.readable, "the format stores nothing"),
+        Check::new("flush/others can read it", visible).needs(caps.data.readable, "the format stores nothing"),
     ]
 }
 
@@ -44,7 +44,7 @@ fn after_container(subject: &Subject) -> Result<(), Failed> {
     array.close()?;
     container.close()?;
     drop((array, container));
-    if subject.caps.readable {
+    if subject.caps.data.readable {
         let container = subject.open("a", OpenMode::Read)?;
         let array = container.array("array")?;
         array.read(&all, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
@@ -76,7 +76,7 @@ fn twice(subject: &Subject) -> Result<(), Failed> {
         container.close()?;
     }
     array.close()?;
-    if subject.caps.readable {
+    if subject.caps.data.readable {
         // What a late close leaves behind must not disturb a new owner.
         let second = subject.open("a", OpenMode::Update)?;
         container.close()?;
@@ -132,7 +132,7 @@ fn flush(subject: &Subject) -> Result<(), Failed> {
     for (i, how) in [Durability::Visible, Durability::Durable, Durability::Durable].into_iter().enumerate() {
         twin.write(&Selection::dense(&[2 * i as u64, 0], &[2, 3])?, &MemoryLayout::packed(), i as u64)?;
         pair.subject.flush(how)?;
-        if subject.caps.readable {
+        if subject.caps.data.readable {
             twin.compare_all("after a flush")?;
         }
     }

@@ -17,7 +17,7 @@ pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
     for size in ranks.sizes(&RANKS) {
         let check = |name: &str, run: fn(&Subject, usize) -> Verdict| {
             Check::that_may_be_refused(format!("{size} ranks/{name}"), move |subject| run(subject, size))
-                .needs(caps.concurrent_writers, "only one rank may write at a time")
+                .needs(caps.execution.concurrent_writers, "only one rank may write at a time")
         };
         out.push(check("whole chunks of one's own", whole_chunks));
         out.push(check("parts of chunks of one's own, collectively", parts_of_chunks));
@@ -30,7 +30,7 @@ pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
 
 fn by_ranks(subject: &Subject, size: usize) -> ([u64; 2], ArraySpec) {
     let shape = [size as u64 * 5, 6];
-    let chunk = subject.caps.chunks.then(|| [5, 4].as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| [5, 4].as_slice().into());
     (shape, ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &shape) })
 }
 
@@ -72,7 +72,7 @@ fn strides(subject: &Subject, size: usize) -> Verdict {
 fn few_rows(subject: &Subject, size: usize) -> Verdict {
     let rows = size as u64 / 2;
     let shape = [rows, 3];
-    let chunk = (subject.caps.chunks && rows > 0).then(|| [1, 3].as_slice().into());
+    let chunk = (subject.caps.data.chunks && rows > 0).then(|| [1, 3].as_slice().into());
     let spec = ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &shape) };
     run(subject, size, &shape, &spec, |comm, _, array| {
         let count = u64::from((comm.rank() as u64) < rows);
@@ -117,7 +117,7 @@ fn layouts(subject: &Subject, size: usize) -> Verdict {
         }
     }
     ensure!(cases.len() > 10, "there are {} cases only", cases.len());
-    let chunk = subject.caps.chunks.then(|| [1, 6, 9].as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| [1, 6, 9].as_slice().into());
     let spec = ArraySpec { chunk, ..ArraySpec::new(dtype.clone(), &shape) };
     let path = subject.path("a");
     let body = |comm: &Arc<dyn Communicator>, array: &dyn Array| -> Result<()> {

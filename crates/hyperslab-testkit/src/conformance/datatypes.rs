@@ -14,7 +14,7 @@ pub(super) fn checks() -> Vec<Check> {
         let required = REQUIRED.contains(&name.as_str());
         let needs_compound = matches!(dtype, Datatype::Compound(_));
         out.push(Check::that_may_be_refused(format!("datatype/{name}"), move |subject| {
-            if needs_compound && !subject.caps.compound {
+            if needs_compound && !subject.caps.data.compound {
                 return Ok(Completion::ignored_with("no compound datatypes"));
             }
             datatype(subject, &dtype, required || needs_compound)
@@ -23,7 +23,7 @@ pub(super) fn checks() -> Vec<Check> {
     for shape in cases::shapes() {
         out.push(Check::new(format!("rank/{}", shape.len()), move |subject| selections(subject, &shape)));
     }
-    out.push(Check::new("rank/largest", |subject| selections(subject, &cases::deep_shape(subject.caps.max_rank))));
+    out.push(Check::new("rank/largest", |subject| selections(subject, &cases::deep_shape(subject.caps.data.max_rank))));
     out.push(Check::new("rank/without elements", |subject| {
         selections(subject, &[0])?;
         selections(subject, &[3, 0, 2])

@@ -10,8 +10,9 @@ use libtest_mimic::Failed;
 
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     vec![
-        Check::new("errors/selections outside the array", selections).needs(caps.readable, "the format stores nothing"),
-        Check::new("errors/buffers of the wrong size", buffers).needs(caps.readable, "the format stores nothing"),
+        Check::new("errors/selections outside the array", selections)
+            .needs(caps.data.readable, "the format stores nothing"),
+        Check::new("errors/buffers of the wrong size", buffers).needs(caps.data.readable, "the format stores nothing"),
         Check::new("errors/layouts that do not fit", layouts),
         Check::new("errors/specifications", specifications),
         Check::new("errors/objects", objects),
@@ -33,7 +34,7 @@ fn read(array: &dyn Array, selection: &Selection, layout: &MemoryLayout, bytes: 
 fn array(subject: &Subject) -> Result<(crate::Pair, OraclePair)> {
     let pair = subject.pair("a", OpenMode::Create)?;
     let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[5, 4]))?;
-    if subject.caps.readable {
+    if subject.caps.data.readable {
         twin.write(&Selection::all(&[5, 4])?, &MemoryLayout::packed(), 3)?;
     }
     Ok((pair, twin))
@@ -95,7 +96,7 @@ fn layouts(subject: &Subject) -> Result<(), Failed> {
         refused(write(&*twin.subject, &all, &layout, 400), &[ErrorKind::InvalidInput], &format!("write: {what}"))?;
         refused(read(&*twin.subject, &all, &layout, 400), &[ErrorKind::InvalidInput], &format!("read: {what}"))?;
     }
-    if subject.caps.compound {
+    if subject.caps.data.compound {
         let array = pair.subject.create("compound", &ArraySpec::new(cases::particle()?, &[2]))?;
         let two = Selection::all(&[2])?;
         let wrong = MemoryLayout::fields(4, [("y", 0)]);
@@ -117,16 +118,16 @@ fn specifications(subject: &Subject) -> Result<(), Failed> {
         ("too many bytes", ArraySpec::new(Datatype::F64, &[1 << 62, 4])),
         ("too many elements", ArraySpec::new(Datatype::U8, &[u64::MAX, 3])),
         ("too many dimensions", ArraySpec::new(Datatype::U8, &[1; MAX_RANK + 1])),
-        ("more dimensions than the format has", ArraySpec::new(Datatype::U8, &vec![1; subject.caps.max_rank + 1])),
+        ("more dimensions than the format has", ArraySpec::new(Datatype::U8, &vec![1; subject.caps.data.max_rank + 1])),
     ];
     for (what, spec) in refusals {
         refused(container.create("array", &spec), &REFUSALS, what)?;
     }
-    if !subject.caps.chunks && !subject.overrides.chunk {
+    if !subject.caps.data.chunks && !subject.overrides.chunk {
         let spec = ArraySpec { chunk: Some([2, 2].as_slice().into()), ..base.clone() };
         refused(container.create("array", &spec), &REFUSALS, "chunks")?;
     }
-    if !subject.caps.compound {
+    if !subject.caps.data.compound {
         let spec = ArraySpec::new(cases::particle()?, &[2]);
         refused(container.create("array", &spec), &[ErrorKind::Unsupported], "a compound datatype")?;
     }
@@ -142,7 +143,7 @@ fn objects(subject: &Subject) -> Result<(), Failed> {
     refused(pair.subject.create("array", &spec), &[ErrorKind::AlreadyExists], "creating an array twice")?;
     refused(pair.subject.array("nothing"), &[ErrorKind::NotFound], "an unknown array")?;
     refused(pair.subject.array("array/inside"), &[ErrorKind::NotFound, ErrorKind::InvalidInput], "inside an array")?;
-    if subject.caps.readable {
+    if subject.caps.data.readable {
         twin.compare_all("after refusals")?;
     }
     Ok(pair.close()?)

@@ -18,11 +18,11 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
         let chunk = Some(&[2, 3][..]);
         out.push(
             Check::new("fields/in chunks", move |subject| fields(subject, &dtype, chunk))
-                .needs(caps.chunks, "no chunks"),
+                .needs(caps.data.chunks, "no chunks"),
         );
     }
     out.push(Check::new("fields/of elements never written", never_written));
-    out.into_iter().map(|check| check.needs(caps.compound, "no compound datatypes")).collect()
+    out.into_iter().map(|check| check.needs(caps.data.compound, "no compound datatypes")).collect()
 }
 
 /// Libraries make up elements that nobody wrote, and so have their own ways to forget the other fields or to touch the
@@ -36,7 +36,7 @@ fn never_written(subject: &Subject) -> Result<(), Failed> {
                 let zeros = vec![0; dtype.size() as usize];
                 let some = element(&dtype, 70).into_iter().zip(meaningful(&dtype));
                 let some = some.map(|(byte, counts)| byte * u8::from(counts)).collect();
-                for (filled, fill) in [(false, zeros), (subject.caps.fill_value, some)] {
+                for (filled, fill) in [(false, zeros), (subject.caps.data.fill_value, some)] {
                     let what = format!("{name} of {shape:?}, {layout_name}, filled: {filled}");
                     let spec = ArraySpec { fill_value: filled.then_some(fill), ..ArraySpec::new(dtype.clone(), shape) };
                     let array = format!("{name} {} {i} {filled}", shape.len());
@@ -47,7 +47,7 @@ fn never_written(subject: &Subject) -> Result<(), Failed> {
                         created => trying(created, || what.clone())?,
                     };
                     twin.compare(&all, &layout, &format!("{what}, before any write"))?;
-                    if whole || subject.caps.partial_fields {
+                    if whole || subject.caps.data.partial_fields {
                         trying(twin.write(&all, &layout, 11), || what.clone())?;
                         twin.compare_all(&what)?;
                     }
@@ -75,7 +75,7 @@ fn fields(subject: &Subject, dtype: &Datatype, chunk: Option<&[u64]>) -> Result<
         for (layout_name, layout, whole) in cases::field_layouts(dtype, &selection)? {
             let what = format!("{kind}, {layout_name}");
             seed += 1000;
-            if whole || subject.caps.partial_fields {
+            if whole || subject.caps.data.partial_fields {
                 trying(twin.write(&selection, &layout, seed), || format!("write {what}"))?;
             } else if !selection.is_empty() {
                 let data = buffer(dtype, &layout, selection.len(), seed)?;

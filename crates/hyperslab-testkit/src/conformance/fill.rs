@@ -13,12 +13,12 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
         let compound = matches!(dtype, Datatype::Compound(_));
         out.push(
             Check::that_may_be_refused(format!("fill value/{name}"), move |subject| {
-                if compound && !subject.caps.compound {
+                if compound && !subject.caps.data.compound {
                     return Ok(Completion::ignored_with("no compound datatypes"));
                 }
                 filled(subject, &dtype, None, required)
             })
-            .needs(caps.fill_value, "no fill values"),
+            .needs(caps.data.fill_value, "no fill values"),
         );
     }
     for (name, bits) in [("not a number", f64::NAN), ("infinity", f64::NEG_INFINITY), ("negative zero", -0.0)] {
@@ -26,10 +26,10 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
             Check::that_may_be_refused(format!("fill value/{name}"), move |subject| {
                 filled(subject, &Datatype::F64, Some(bits.to_ne_bytes().to_vec()), true)
             })
-            .needs(caps.fill_value, "no fill values"),
+            .needs(caps.data.fill_value, "no fill values"),
         );
     }
-    if !caps.fill_value {
+    if !caps.data.fill_value {
         out.push(Check::new("fill value/is refused", |subject| {
             let container = subject.open("a", OpenMode::Create)?;
             let spec = ArraySpec { fill_value: Some(vec![1; 8]), ..ArraySpec::new(Datatype::F64, &[4]) };
@@ -47,7 +47,7 @@ fn filled(subject: &Subject, dtype: &Datatype, fill: Option<Vec<u8>>, required: 
         element(dtype, 77).into_iter().zip(meaningful(dtype)).map(|(byte, counts)| byte * u8::from(counts)).collect()
     });
     let shape = [6, 7];
-    let chunk = subject.caps.chunks.then(|| [4, 3].as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| [4, 3].as_slice().into());
     let spec = ArraySpec { fill_value: Some(fill), chunk, ..ArraySpec::new(dtype.clone(), &shape) };
     let twin = match unless_refused(OraclePair::create(&pair.subject, &pair.oracle, "array", &spec), required)? {
         Ok(twin) => twin,

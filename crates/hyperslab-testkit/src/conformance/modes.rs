@@ -10,11 +10,11 @@ use libtest_mimic::Failed;
 pub(super) fn checks(caps: &Caps) -> Vec<Check> {
     let stored = "the format stores nothing";
     vec![
-        Check::new("open/missing", missing).needs(caps.readable, stored),
-        Check::new("open/create refuses what exists", create).needs(caps.readable, stored),
-        Check::new("open/truncate starts anew", truncate).needs(caps.readable, stored),
-        Check::new("open/read refuses changes", read_only).needs(caps.readable, stored),
-        Check::new("open/update adds", update).needs(caps.readable, stored),
+        Check::new("open/missing", missing).needs(caps.data.readable, stored),
+        Check::new("open/create refuses what exists", create).needs(caps.data.readable, stored),
+        Check::new("open/truncate starts anew", truncate).needs(caps.data.readable, stored),
+        Check::new("open/read refuses changes", read_only).needs(caps.data.readable, stored),
+        Check::new("open/update adds", update).needs(caps.data.readable, stored),
         Check::new("open/in a missing directory", |subject| {
             let path = subject.directory().join("no/such/directory/a");
             let opened = subject.format.open(&path, OpenMode::Read, &hyperslab_comm::Solo::shared());
@@ -22,7 +22,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
             let removed = subject.format.remove(&path);
             refused(removed, &[ErrorKind::NotFound], "removing").map(|_| ())
         })
-        .needs(caps.readable, stored),
+        .needs(caps.data.readable, stored),
         Check::new("open/create, write, close", |subject| {
             let container = subject.open("a", OpenMode::Create)?;
             let array = container.create("array", &ArraySpec::new(Datatype::F32, &[4, 4]))?;
@@ -93,7 +93,7 @@ fn read_only(subject: &Subject) -> Result<(), Failed> {
     refused(pair.subject.create("new", &ArraySpec::new(Datatype::I32, &[6])), &[], "create")?;
     refused(pair.subject.set_attribute("array", "a", &Attribute::integer(1)), &[], "set attribute")?;
     refused(twin.subject.resize(&[3]), &[], "resize")?;
-    if subject.caps.groups {
+    if subject.caps.data.groups {
         refused(pair.subject.create_group("new"), &[], "create group")?;
     }
     twin.compare_all("after refusals")?;

@@ -10,7 +10,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
         Check::new("names/of every sort", names),
         Check::new("names/that are refused", bad_names),
         Check::new("names/groups above an array are made", parents),
-        Check::new("groups/are objects of their own", groups).needs(caps.groups, "no groups"),
+        Check::new("groups/are objects of their own", groups).needs(caps.data.groups, "no groups"),
         Check::new("names/an array is no group", array_is_no_group),
     ]
 }
@@ -80,7 +80,7 @@ fn bad_names(subject: &Subject) -> Result<(), Failed> {
         let created = outer.create(name, &ArraySpec::new(Datatype::I32, &[3]));
         refused(created, &kinds, &format!("create {name:?}"))?;
         refused(outer.array(name), &[ErrorKind::InvalidInput, ErrorKind::NotFound], &format!("open {name:?}"))?;
-        if !name.is_empty() && subject.caps.groups {
+        if !name.is_empty() && subject.caps.data.groups {
             refused(outer.create_group(name), &kinds, &format!("create group {name:?}"))?;
         }
     }
@@ -100,14 +100,14 @@ fn parents(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Update)?;
     let names = pair.subject.arrays()?;
     ensure!(names == ["a/b/c", "a/b/d", "a/e", "f"], "the arrays are {names:?}");
-    if subject.caps.groups {
+    if subject.caps.data.groups {
         let groups = pair.subject.groups()?;
         ensure!(groups == ["a", "a/b"], "the groups are {groups:?}");
     }
     for name in &names {
         OraclePair::open(&pair.subject, &pair.oracle, name)?.compare_all(name)?;
     }
-    if subject.caps.attributes && subject.caps.groups {
+    if subject.caps.data.attributes && subject.caps.data.groups {
         pair.subject.set_attribute("a/b", "made", &Attribute::integer(1))?;
     }
     refused(pair.subject.array("a/b"), &[ErrorKind::NotFound, ErrorKind::InvalidInput], "opening a group as array")?;
@@ -129,7 +129,7 @@ fn groups(subject: &Subject) -> Result<(), Failed> {
     ensure!(arrays == ["g/h/array"], "the arrays are {arrays:?}");
     let groups = container.groups()?;
     ensure!(groups == ["g", "g/h", "g/h/été x"], "the groups are {groups:?}");
-    if subject.caps.attributes {
+    if subject.caps.data.attributes {
         for group in ["", "g", "g/h", "g/h/été x"] {
             trying(container.set_attribute(group, "level", &Attribute::text(group)), || format!("group {group:?}"))?;
             let names = container.attributes(group)?;
@@ -144,7 +144,7 @@ fn array_is_no_group(subject: &Subject) -> Result<(), Failed> {
     let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &ArraySpec::new(Datatype::I32, &[3]))?;
     twin.write(&Selection::all(&[3])?, &MemoryLayout::packed(), 5)?;
     refused(pair.subject.create("array/inner", &ArraySpec::new(Datatype::I32, &[3])), &[], "an array in an array")?;
-    if subject.caps.groups {
+    if subject.caps.data.groups {
         refused(pair.subject.create_group("array"), &[], "a group where an array is")?;
         refused(pair.subject.create_group("array/inner"), &[], "a group in an array")?;
     }

@@ -20,20 +20,26 @@ pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
         let check = |name: &str, run: fn(&Subject, usize) -> Verdict| {
             Check::that_may_be_refused(format!("{size} ranks/{name}"), move |subject| run(subject, size))
         };
-        out.push(check("disjoint blocks", blocks).needs(caps.concurrent_writers, concurrent));
-        out.push(check("disjoint blocks, collectively", blocks_together).needs(caps.concurrent_writers, concurrent));
-        out.push(check("interleaved strides", strides).needs(caps.concurrent_writers, concurrent));
-        out.push(check("neighbours in one chunk", neighbours).needs(caps.concurrent_writers, concurrent));
+        out.push(check("disjoint blocks", blocks).needs(caps.execution.concurrent_writers, concurrent));
+        out.push(
+            check("disjoint blocks, collectively", blocks_together)
+                .needs(caps.execution.concurrent_writers, concurrent),
+        );
+        out.push(check("interleaved strides", strides).needs(caps.execution.concurrent_writers, concurrent));
+        out.push(check("neighbours in one chunk", neighbours).needs(caps.execution.concurrent_writers, concurrent));
         out.push(
             check("neighbours in one compressed chunk", compressed_neighbours)
-                .needs(caps.concurrent_writers, concurrent)
-                .needs(caps.chunks && caps.has(&Filter::Deflate(1)), "no deflate"),
+                .needs(caps.execution.concurrent_writers, concurrent)
+                .needs(caps.data.chunks && caps.has(&Filter::Deflate(1)), "no deflate"),
         );
         out.push(check("some ranks select nothing", some_empty));
-        out.push(check("everybody reads what everybody wrote", read_back).needs(caps.concurrent_writers, concurrent));
+        out.push(
+            check("everybody reads what everybody wrote", read_back)
+                .needs(caps.execution.concurrent_writers, concurrent),
+        );
         out.push(check("groups, attributes and arrays are made once", metadata));
-        out.push(check("resized together", resized).needs(caps.resize, "arrays cannot change shape"));
-        out.push(check("independent arrays", own_arrays).needs(caps.concurrent_writers, concurrent));
+        out.push(check("resized together", resized).needs(caps.data.resize, "arrays cannot change shape"));
+        out.push(check("independent arrays", own_arrays).needs(caps.execution.concurrent_writers, concurrent));
     }
     out
 }
@@ -109,7 +115,7 @@ fn row_blocks(subject: &Subject, size: usize, transfer: TransferMode) -> Verdict
     let n = size as u64;
     let shape = [n * 5, 6];
     // Chunk borders that are not rank borders.
-    let chunk = subject.caps.chunks.then(|| [3, 4].as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| [3, 4].as_slice().into());
     let spec = ArraySpec { chunk, ..ArraySpec::new(Datatype::I64, &shape) };
     run(subject, size, &shape, &spec, |comm, _, array| {
         let mine = Selection::dense(&[comm.rank() as u64 * 5, 0], &[5, 6])?;
@@ -138,7 +144,7 @@ fn strides(subject: &Subject, size: usize) -> Verdict {
 fn in_one_chunk(subject: &Subject, size: usize, filters: Vec<Filter>) -> Verdict {
     let n = size as u64;
     let shape = [n * 40];
-    let chunk = subject.caps.chunks.then(|| shape.as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| shape.as_slice().into());
     let spec = ArraySpec { chunk, filters, ..ArraySpec::new(Datatype::I64, &shape) };
     run(subject, size, &shape, &spec, |comm, _, array| {
         comm.barrier()?;
@@ -199,10 +205,10 @@ fn metadata(subject: &Subject, size: usize) -> Verdict {
         for name in ["x", "deep/y", "z"] {
             container.create(name, &ArraySpec::new(Datatype::F64, &[4]))?;
         }
-        if caps.groups {
+        if caps.data.groups {
             container.create_group("deep/group")?;
         }
-        if caps.attributes {
+        if caps.data.attributes {
             container.set_attribute("deep/y", "units", &Attribute::text("m"))?;
             container.set_attribute("deep/y", "units", &Attribute::text("km"))?;
         }
@@ -210,7 +216,7 @@ fn metadata(subject: &Subject, size: usize) -> Verdict {
         if container.arrays()? != ["deep/y", "x", "z"] {
             return Err(mismatch(format!("the arrays are {:?}", container.arrays()?)));
         }
-        if caps.attributes && container.attribute("deep/y", "units")? != Attribute::text("km") {
+        if caps.data.attributes && container.attribute("deep/y", "units")? != Attribute::text("km") {
             return Err(mismatch("the attribute differs"));
         }
         let array = container.array("x")?;
@@ -228,7 +234,7 @@ fn metadata(subject: &Subject, size: usize) -> Verdict {
 fn resized(subject: &Subject, size: usize) -> Verdict {
     let n = size as u64;
     let shape = [n * 4];
-    let chunk = subject.caps.chunks.then(|| [3].as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| [3].as_slice().into());
     let spec = ArraySpec { chunk, max_shape: Some(vec![None]), ..ArraySpec::new(Datatype::I64, &[0]) };
     run(subject, size, &shape, &spec, |comm, container, array| {
         for step in 0..4 {

@@ -18,7 +18,7 @@ pub(super) fn checks(caps: &Caps, ranks: &Ranks) -> Vec<Check> {
         let check = |name: &str, run: fn(&Subject, usize) -> Result<(), Failed>| {
             Check::new(format!("{size} ranks, one fails/{name}"), move |subject| run(subject, size))
         };
-        out.push(check("opening", opening).needs(caps.readable, "the format stores nothing"));
+        out.push(check("opening", opening).needs(caps.data.readable, "the format stores nothing"));
         out.push(check("creating", creating));
         out.push(check("writing independently, and leaves", writing).needs(ranks.are_threads(), ENDS_THE_JOB));
         out.push(check("writing collectively, and leaves", collective).needs(ranks.are_threads(), ENDS_THE_JOB));

@@ -52,7 +52,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
             "with a fill value",
             Grown { from: &[5, 4], max: &[None, Some(6)], chunk: &[4, 3], to: two, filled: true, required: false },
         )
-        .needs(caps.fill_value, "no fill values"),
+        .needs(caps.data.fill_value, "no fill values"),
         growing(
             "along the slowest dimension, with a fill value",
             Grown {
@@ -64,11 +64,11 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
                 required: true,
             },
         )
-        .needs(caps.fill_value, "no fill values"),
+        .needs(caps.data.fill_value, "no fill values"),
         Check::new("resize/refusals", refusals),
     ];
-    out = out.into_iter().map(|check| check.needs(caps.resize, "arrays cannot change shape")).collect();
-    if !caps.resize {
+    out = out.into_iter().map(|check| check.needs(caps.data.resize, "arrays cannot change shape")).collect();
+    if !caps.data.resize {
         out.push(Check::new("resize/is refused", |subject| {
             let container = subject.open("a", OpenMode::Create)?;
             let spec = ArraySpec { max_shape: Some(vec![None]), ..ArraySpec::new(Datatype::F32, &[4]) };
@@ -98,7 +98,7 @@ fn resized(subject: &Subject, grown: &Grown) -> Verdict {
     let shape = grown.from;
     let spec = ArraySpec {
         max_shape: Some(grown.max.to_vec()),
-        chunk: subject.caps.chunks.then(|| grown.chunk.into()),
+        chunk: subject.caps.data.chunks.then(|| grown.chunk.into()),
         fill_value: grown.filled.then(|| 7i32.to_ne_bytes().to_vec()),
         ..ArraySpec::new(Datatype::I32, shape)
     };
@@ -140,7 +140,7 @@ fn resized(subject: &Subject, grown: &Grown) -> Verdict {
 
 fn refusals(subject: &Subject) -> Result<(), Failed> {
     let pair = subject.pair("a", OpenMode::Create)?;
-    let chunk = subject.caps.chunks.then(|| [4, 3].as_slice().into());
+    let chunk = subject.caps.data.chunks.then(|| [4, 3].as_slice().into());
     let spec = ArraySpec { max_shape: Some(vec![None, Some(4)]), chunk, ..ArraySpec::new(Datatype::I32, &[5, 4]) };
     let twin = OraclePair::create(&pair.subject, &pair.oracle, "array", &spec)?;
     twin.write(&Selection::all(&[5, 4])?, &MemoryLayout::packed(), 3)?;

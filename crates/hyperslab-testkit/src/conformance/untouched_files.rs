@@ -29,7 +29,7 @@ pub(super) fn checks(caps: &Caps) -> Vec<Check> {
         Check::new("files exist and hold bytes", files),
         Check::new("dropped without closing, truncated and removed", dropped),
     ];
-    out.into_iter().map(|check| check.needs(caps.persistent, "nothing on disk")).collect()
+    out.into_iter().map(|check| check.needs(caps.data.persistent, "nothing on disk")).collect()
 }
 
 /// Everything below `root`: paths, and contents of files.

@@ -69,6 +69,8 @@ impl FaultyArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for FaultyArray {
+    hyperslab_core::forward!(self, self.inner, [telemetry, allows_background_io, object, write_back]);
+
     fn spec(&self) -> Result<ArraySpec> {
         self.plan.call("describe array")?;
         self.inner.spec()
@@ -114,22 +116,6 @@ impl Array for FaultyArray {
     /// Cannot fail, and does not count.
     fn prefetch(&self, selection: &Selection) {
         self.inner.prefetch(selection);
-    }
-
-    fn explain(&self, selection: &Selection, layout: &MemoryLayout, writes: bool) -> Result<Option<String>> {
-        self.inner.explain(selection, layout, writes)
-    }
-
-    fn allows_background_io(&self) -> bool {
-        self.inner.allows_background_io()
-    }
-
-    fn object(&self) -> Option<u64> {
-        self.inner.object()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
     }
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

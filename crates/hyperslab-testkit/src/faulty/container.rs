@@ -2,9 +2,7 @@
 
 use super::array::FaultyArray;
 use super::plan::Plan;
-use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Communicator, Container, Durability, Result, agree,
-};
+use hyperslab_core::{Array, ArraySpec, Attribute, Communicator, Container, Durability, Hierarchy, Result, agree};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -33,6 +31,39 @@ impl FaultyContainer {
 
 #[deny(clippy::missing_trait_methods)]
 impl Container for FaultyContainer {
+    hyperslab_core::forward!(self, self.inner, [telemetry]);
+
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.together("open array")?;
+        self.inner.array(name).map(|inner| self.wrap(inner))
+    }
+
+    fn write_back(&self) -> Result<()> {
+        self.plan.call("write_back")?;
+        self.inner.write_back()
+    }
+
+    fn flush(&self, how: Durability) -> Result<()> {
+        self.together("flush")?;
+        self.inner.flush(how)
+    }
+
+    fn close(&self) -> Result<()> {
+        if self.closed.swap(true, SeqCst) {
+            return Ok(());
+        }
+        let fault = self.plan.call("close");
+        let closed = self.inner.close();
+        agree(&*self.comm, fault.and(closed))
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl Hierarchy for FaultyContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.plan.call("list arrays")?;
         self.inner.arrays()
@@ -53,11 +84,6 @@ impl Container for FaultyContainer {
         self.inner.create(name, spec).map(|inner| self.wrap(inner))
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        self.together("open array")?;
-        self.inner.array(name).map(|inner| self.wrap(inner))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         self.together("set attribute")?;
         self.inner.set_attribute(object, name, value)
@@ -71,32 +97,5 @@ impl Container for FaultyContainer {
     fn attributes(&self, object: &str) -> Result<Vec<String>> {
         self.plan.call("list attributes")?;
         self.inner.attributes(object)
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        self.inner.diagnostics()
-    }
-
-    fn background(&self) -> BackgroundStats {
-        self.inner.background()
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.plan.call("write_back")?;
-        self.inner.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.together("flush")?;
-        self.inner.flush(how)
-    }
-
-    fn close(&self) -> Result<()> {
-        if self.closed.swap(true, SeqCst) {
-            return Ok(());
-        }
-        let fault = self.plan.call("close");
-        let closed = self.inner.close();
-        agree(&*self.comm, fault.and(closed))
     }
 }

@@ -3,7 +3,8 @@
 use super::array::MemoryArray;
 use super::store::{Store, Stored, check_name, not_found};
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, Result, agree, dims::byte_count,
+    Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, Hierarchy, Result, agree,
+    dims::byte_count,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,6 +81,36 @@ fn check_attribute(name: &str, value: &Attribute) -> Result<()> {
 }
 
 impl Container for MemoryContainer {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
+    }
+
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        let found = self.shared.with("open array", |store| match store.arrays.contains_key(name) {
+            true => Ok(()),
+            false => Err(not_found("open array", name)),
+        });
+        agree(&*self.shared.comm, found)?;
+        Ok(self.open_array(name))
+    }
+
+    fn write_back(&self) -> Result<()> {
+        self.shared.with("write back", |_| Ok(()))
+    }
+
+    fn flush(&self, _how: Durability) -> Result<()> {
+        agree(&*self.shared.comm, self.shared.with("flush", |_| Ok(())))
+    }
+
+    fn close(&self) -> Result<()> {
+        if self.shared.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        agree(&*self.shared.comm, Ok(()))
+    }
+}
+
+impl Hierarchy for MemoryContainer {
     fn arrays(&self) -> Result<Vec<String>> {
         self.shared.with("list arrays", |store| Ok(store.arrays.keys().cloned().collect()))
     }
@@ -111,15 +142,6 @@ impl Container for MemoryContainer {
         Ok(self.open_array(name))
     }
 
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        let found = self.shared.with("open array", |store| match store.arrays.contains_key(name) {
-            true => Ok(()),
-            false => Err(not_found("open array", name)),
-        });
-        agree(&*self.shared.comm, found)?;
-        Ok(self.open_array(name))
-    }
-
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         self.shared.first_acts("set attribute", check_attribute(name, value), |store| {
             if !store.has(object) {
@@ -144,20 +166,5 @@ impl Container for MemoryContainer {
             }
             Ok(store.attributes.keys().filter(|(of, _)| of == object).map(|(_, name)| name.clone()).collect())
         })
-    }
-
-    fn write_back(&self) -> Result<()> {
-        self.shared.with("write back", |_| Ok(()))
-    }
-
-    fn flush(&self, _how: Durability) -> Result<()> {
-        agree(&*self.shared.comm, self.shared.with("flush", |_| Ok(())))
-    }
-
-    fn close(&self) -> Result<()> {
-        if self.shared.closed.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        agree(&*self.shared.comm, Ok(()))
     }
 }

@@ -3,7 +3,7 @@
 use crate::test_data::{Noise, element};
 use crate::{Memory, cases};
 use hyperslab_core::{
-    ArraySpec, Attribute, Caps, Datatype, Filter, Format, MemoryLayout, Result, Selection, Slab, dims::Dims,
+    ArraySpec, Attribute, Caps, DataModel, Datatype, Filter, Format, MemoryLayout, Result, Selection, Slab, dims::Dims,
 };
 use proptest::prelude::*;
 
@@ -63,25 +63,25 @@ pub(super) fn name(noise: &mut Noise) -> &'static str {
 /// A specification within what the format declares.
 pub(super) fn spec(noise: &mut Noise, caps: &Caps) -> Result<ArraySpec> {
     let mut types = cases::datatypes()?;
-    types.retain(|(_, dtype)| caps.compound || dtype.fields().is_empty());
+    types.retain(|(_, dtype)| caps.data.compound || dtype.fields().is_empty());
     let dtype = types.swap_remove(below(noise, types.len() as u64) as usize).1;
-    let rank = below(noise, 4).min(caps.max_rank as u64) as usize;
+    let rank = below(noise, 4).min(caps.data.max_rank as u64) as usize;
     let extents = |noise: &mut Noise, least: u64, most: u64| -> Dims {
         (0..rank).map(|_| least + below(noise, most - least + 1)).collect()
     };
     let least = u64::from(below(noise, 8) > 0);
     let shape = extents(noise, least, 9);
     let mut spec = ArraySpec::new(dtype, &shape);
-    if rank > 0 && caps.chunks && below(noise, 2) == 0 {
+    if rank > 0 && caps.data.chunks && below(noise, 2) == 0 {
         let chunk: Dims = extents(noise, 1, 5);
         // A chunk larger than a fixed array is nonsense to some formats.
         spec.chunk = Some(chunk.iter().zip(&shape).map(|(chunk, extent)| (*chunk).min((*extent).max(1))).collect());
     }
-    if rank > 0 && caps.resize && below(noise, 3) > 0 {
+    if rank > 0 && caps.data.resize && below(noise, 3) > 0 {
         let max = shape.iter().map(|extent| (below(noise, 3) > 0).then(|| extent + below(noise, 6)));
         spec.max_shape = Some(max.collect());
     }
-    if caps.fill_value && below(noise, 3) == 0 {
+    if caps.data.fill_value && below(noise, 3) == 0 {
         let value = element(&spec.dtype, noise.next()).into_iter().zip(crate::test_data::meaningful(&spec.dtype));
         spec.fill_value = Some(value.map(|(byte, counts)| byte * u8::from(counts)).collect());
     }
@@ -181,14 +181,17 @@ pub(super) fn attribute(noise: &mut Noise) -> Attribute {
 pub(super) fn common(caps: &Caps) -> Caps {
     let oracle = Memory.caps();
     Caps {
-        resize: caps.resize && oracle.resize,
-        chunks: caps.chunks && oracle.chunks,
-        compound: caps.compound && oracle.compound,
-        partial_fields: caps.partial_fields && oracle.partial_fields,
-        fill_value: caps.fill_value && oracle.fill_value,
-        attributes: caps.attributes && oracle.attributes,
-        groups: caps.groups && oracle.groups,
-        max_rank: caps.max_rank.min(oracle.max_rank),
+        data: DataModel {
+            resize: caps.data.resize && oracle.data.resize,
+            chunks: caps.data.chunks && oracle.data.chunks,
+            compound: caps.data.compound && oracle.data.compound,
+            partial_fields: caps.data.partial_fields && oracle.data.partial_fields,
+            fill_value: caps.data.fill_value && oracle.data.fill_value,
+            attributes: caps.data.attributes && oracle.data.attributes,
+            groups: caps.data.groups && oracle.data.groups,
+            max_rank: caps.data.max_rank.min(oracle.data.max_rank),
+            ..caps.data
+        },
         ..*caps
     }
 }

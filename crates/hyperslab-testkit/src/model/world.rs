@@ -43,12 +43,12 @@ impl<'a> World<'a> {
         let noise = &mut Noise::new(operation.choice);
         match operation.kind {
             Kind::Create => self.create(noise),
-            Kind::CreateGroup if self.caps.groups => self.create_group(noise),
+            Kind::CreateGroup if self.caps.data.groups => self.create_group(noise),
             Kind::Write => self.write(noise),
             Kind::Read => self.read(noise),
-            Kind::Resize if self.caps.resize => self.resize(noise),
-            Kind::SetAttribute if self.caps.attributes => self.set_attribute(noise),
-            Kind::ReadAttribute if self.caps.attributes => self.read_attributes(),
+            Kind::Resize if self.caps.data.resize => self.resize(noise),
+            Kind::SetAttribute if self.caps.data.attributes => self.set_attribute(noise),
+            Kind::ReadAttribute if self.caps.data.attributes => self.read_attributes(),
             Kind::Flush => {
                 let how = if below(noise, 4) == 0 { Durability::Durable } else { Durability::Visible };
                 Ok(self.pair.subject.flush(how)?)
@@ -75,12 +75,12 @@ impl<'a> World<'a> {
         for (name, twin) in &self.twins {
             twin.compare_all(&format!("{when}, {name:?}"))?;
         }
-        if self.caps.attributes { self.read_attributes() } else { Ok(()) }
+        if self.caps.data.attributes { self.read_attributes() } else { Ok(()) }
     }
 
     fn create(&mut self, noise: &mut Noise) -> Result<(), Failed> {
         let (name, mut spec) = (name(noise), spec(noise, &self.caps)?);
-        if self.caps.shared_growth && self.twins.values().any(|twin| grows(&twin.oracle)) {
+        if self.caps.data.shared_growth && self.twins.values().any(|twin| grows(&twin.oracle)) {
             // The oracle's arrays grow each for itself.
             spec.max_shape = None;
         }
@@ -112,7 +112,7 @@ impl<'a> World<'a> {
     fn write(&mut self, noise: &mut Noise) -> Result<(), Failed> {
         let Some((name, twin)) = self.pick(noise) else { return Ok(()) };
         let selection = selection(noise, &twin.oracle.spec()?.shape)?;
-        let layout = layout(noise, &twin.dtype, &selection, self.caps.partial_fields)?;
+        let layout = layout(noise, &twin.dtype, &selection, self.caps.data.partial_fields)?;
         let data = buffer(&twin.dtype, &layout, selection.len(), noise.next())?;
         let view = MemoryView { data: &data, layout: &layout };
         let transfer = if below(noise, 4) == 0 { TransferMode::Collective } else { TransferMode::Independent };

@@ -1,7 +1,7 @@
 //! The oracle with a defect.
 
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Durability, Error, Format, MemoryLayout,
+    Array, ArraySpec, Attribute, Caps, Communicator, Container, Datatype, Error, Format, Hierarchy, MemoryLayout,
     MemoryView, MemoryViewMut, OpenMode, Result, Selection, TransferMode,
 };
 use hyperslab_testkit::Memory;
@@ -77,16 +77,27 @@ impl BrokenContainer {
 }
 
 impl Container for BrokenContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        self.inner.arrays()
+    hyperslab_core::forward!(self, self.inner, [write_back, flush]);
+
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
+        Ok(self)
     }
 
-    fn groups(&self) -> Result<Vec<String>> {
-        self.inner.groups()
+    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
+        self.inner.array(name).map(|array| self.wrap(array))
     }
-    fn create_group(&self, name: &str) -> Result<()> {
-        self.inner.create_group(name)
+
+    fn close(&self) -> Result<()> {
+        if self.defect == Defect::WorksAfterClose {
+            return self.comm.barrier();
+        }
+        self.inner.close()
     }
+}
+
+impl Hierarchy for BrokenContainer {
+    hyperslab_core::forward!(self, self.inner, [arrays, groups, create_group, attribute, attributes]);
+
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>> {
         let mut spec = spec.clone();
         if self.defect == Defect::ForgetsFillValue {
@@ -97,33 +108,12 @@ impl Container for BrokenContainer {
         }
         self.inner.create(name, &spec).map(|array| self.wrap(array))
     }
-    fn array(&self, name: &str) -> Result<Arc<dyn Array>> {
-        self.inner.array(name).map(|array| self.wrap(array))
-    }
+
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         if self.defect == Defect::WidensAttributes && value.dtype == Datatype::F32 && value.shape.is_empty() {
             return self.inner.set_attribute(object, name, &Attribute::float(1.0));
         }
         self.inner.set_attribute(object, name, value)
-    }
-    fn attribute(&self, object: &str, name: &str) -> Result<Attribute> {
-        self.inner.attribute(object, name)
-    }
-    fn attributes(&self, object: &str) -> Result<Vec<String>> {
-        self.inner.attributes(object)
-    }
-    fn write_back(&self) -> Result<()> {
-        self.inner.write_back()
-    }
-
-    fn flush(&self, how: Durability) -> Result<()> {
-        self.inner.flush(how)
-    }
-    fn close(&self) -> Result<()> {
-        if self.defect == Defect::WorksAfterClose {
-            return self.comm.barrier();
-        }
-        self.inner.close()
     }
 }
 
@@ -146,9 +136,7 @@ impl BrokenArray {
 }
 
 impl Array for BrokenArray {
-    fn spec(&self) -> Result<ArraySpec> {
-        self.inner.spec()
-    }
+    hyperslab_core::forward!(self, self.inner, [spec, close]);
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.defect {
@@ -210,9 +198,5 @@ impl Array for BrokenArray {
             *cut_off = Some(before);
         }
         Ok(())
-    }
-
-    fn close(&self) -> Result<()> {
-        self.inner.close()
     }
 }

@@ -71,7 +71,7 @@ impl FileState {
         if !self.survives_kill() || !self.has_unlinked_writes.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        let datasets: Vec<Arc<Dataset>> = super::file::lock(&self.datasets).values().cloned().collect();
+        let datasets: Vec<Arc<Dataset>> = hyperslab_core::lock(&self.datasets).values().cloned().collect();
         let flushed = datasets.iter().filter(|dataset| dataset.is_open()).try_for_each(|d| d.io.flush());
         let saved = flushed.and_then(|()| self.acknowledge(through, kind));
         saved.inspect_err(|_| self.has_unlinked_writes.store(true, Ordering::Relaxed))

@@ -9,6 +9,7 @@ use super::transfer::{Transfer, bytes_selected};
 use crate::callbacks::dataset::{AccessList, BY_ITSELF, Place, wants_cache};
 use crate::host::api::{Hid, Ptr};
 use crate::object::{DATASET, Object};
+use hyperslab_core::lock;
 use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -136,7 +137,7 @@ unsafe fn is_known(object: &Object, file: &FileState) -> bool {
     object
         .host
         .preserving_error_stack(|| unsafe { identity(object) })
-        .is_none_or(|(number, token)| number != file.number || super::file::lock(&file.datasets).contains_key(&token))
+        .is_none_or(|(number, token)| number != file.number || lock(&file.datasets).contains_key(&token))
 }
 
 /// Call before libhdf5 changes a dataset by other calls than transfers: it is decided about if the direct path may know it.

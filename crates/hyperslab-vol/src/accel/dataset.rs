@@ -9,12 +9,12 @@ use crate::driver::Guard;
 use crate::host::Host;
 use crate::host::api::{Const, Hid};
 use crate::object::{DATASET, Object};
-use hyperslab_core::{Array, ArraySpec, Result};
+use hyperslab_core::{Array, ArraySpec, Result, lock};
 use hyperslab_h5direct::{DatasetInfo, DirectDataset, Layout, Limits};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
@@ -66,10 +66,6 @@ pub(crate) enum Attach {
         /// Whether this rank writes its elements by itself in collective writes, as the others do.
         moves_alone: bool,
     },
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn indirect(why: impl Into<String>, is_indirect: bool) -> Attach {

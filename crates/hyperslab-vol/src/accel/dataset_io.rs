@@ -9,17 +9,13 @@ use crate::host::Host;
 use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Run, Scatter, Selection, TransferMode,
+    Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, NoTelemetry,
+    Request, Result, Run, Scatter, Selection, Telemetry, TransferMode, lock,
 };
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use std::sync::{Arc, Mutex};
 
 /// Transfer state of a dataset, shared by its handles and by layers that buffer its writes.
 #[derive(Debug)]
@@ -293,6 +289,8 @@ impl DatasetArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for DatasetArray {
+    hyperslab_core::forward!(self, self.io, [resize]);
+
     fn spec(&self) -> Result<ArraySpec> {
         Ok(ArraySpec { shape: self.io.direct.shape(), ..self.io.spec.clone() })
     }
@@ -344,16 +342,12 @@ impl Array for DatasetArray {
 
     fn prefetch(&self, _: &Selection) {}
 
-    fn explain(&self, _: &Selection, _: &MemoryLayout, _: bool) -> Result<Option<String>> {
-        Ok(None)
+    fn telemetry(&self) -> &dyn Telemetry {
+        &NoTelemetry
     }
 
     fn write_back(&self) -> Result<()> {
         if in_callback() { self.io.flush() } else { Ok(()) }
-    }
-
-    fn resize(&self, shape: &[u64]) -> Result<()> {
-        self.io.resize(shape)
     }
 
     fn close(&self) -> Result<()> {

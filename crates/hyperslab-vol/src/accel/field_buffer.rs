@@ -2,10 +2,10 @@
 //!
 //! Writing a single field is a read-modify-write of all elements; writing complete elements is not.
 
-use super::dataset_io::{DatasetIo, lock};
+use super::dataset_io::DatasetIo;
 use super::dataspace::refused;
 use crate::host::Host;
-use hyperslab_core::{ElementPlan, MemoryLayout, MemoryView, Result, Selection};
+use hyperslab_core::{ElementPlan, MemoryLayout, MemoryView, Result, Selection, lock};
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, StagingBuffer};
 use std::ops::Range;
 use std::sync::atomic::Ordering;

@@ -16,13 +16,13 @@ use crate::object::{DATASET, Object};
 use crate::settings::Settings;
 use crate::stats::Unwritten;
 use crate::trace::TracedFile;
-use hyperslab_core::{Durability, Error, ErrorKind, Result};
+use hyperslab_core::{Durability, Error, ErrorKind, Result, lock};
 use hyperslab_rollback::Rollback;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// libhdf5's token of an object within a file.
 pub(crate) type ObjectToken = [u8; 16];
@@ -83,10 +83,6 @@ pub(crate) struct FileState {
     pub(crate) rollback: Weak<Rollback>,
     /// The process that opened it, which owns its threads.
     generation: Generation,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a new state is made of.

@@ -5,8 +5,8 @@ use super::dataset_io::{DatasetArray, DatasetIo};
 use crate::settings::Settings;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
-    Array, ArraySpec, Attribute, BackgroundStats, Caps, Communicator, Container, Durability, Error, Format, OpenMode,
-    Result, Stack, StackElement,
+    Array, Caps, Communicator, Container, DataModel, Durability, Error, Execution, Format, Hierarchy, OpenMode, Result,
+    Stack, StackElement,
 };
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -149,14 +149,17 @@ impl Format for BaseFormat {
 
     fn caps(&self) -> Caps {
         Caps {
-            readable: true,
-            persistent: true,
-            chunks: true,
-            compound: true,
-            partial_fields: true,
-            fill_value: true,
-            relocates_chunks: self.0.relocates_chunks,
-            max_rank: hyperslab_core::MAX_RANK,
+            data: DataModel {
+                readable: true,
+                persistent: true,
+                chunks: true,
+                compound: true,
+                partial_fields: true,
+                fill_value: true,
+                max_rank: hyperslab_core::MAX_RANK,
+                ..DataModel::default()
+            },
+            execution: Execution { relocates_chunks: self.0.relocates_chunks, ..Execution::default() },
             ..Caps::default()
         }
     }
@@ -182,21 +185,8 @@ impl Format for BaseFormat {
     }
 }
 
-#[deny(clippy::missing_trait_methods)]
 impl Container for BaseContainer {
-    fn arrays(&self) -> Result<Vec<String>> {
-        by_program()
-    }
-
-    fn groups(&self) -> Result<Vec<String>> {
-        by_program()
-    }
-
-    fn create_group(&self, _: &str) -> Result<()> {
-        by_program()
-    }
-
-    fn create(&self, _: &str, _: &ArraySpec) -> Result<Arc<dyn Array>> {
+    fn hierarchy(&self) -> Result<&dyn Hierarchy> {
         by_program()
     }
 
@@ -206,26 +196,6 @@ impl Container for BaseContainer {
             Some(next) => Ok(Arc::new(next)),
             None => by_program(),
         }
-    }
-
-    fn set_attribute(&self, _: &str, _: &str, _: &Attribute) -> Result<()> {
-        by_program()
-    }
-
-    fn attribute(&self, _: &str, _: &str) -> Result<Attribute> {
-        by_program()
-    }
-
-    fn attributes(&self, _: &str) -> Result<Vec<String>> {
-        by_program()
-    }
-
-    fn diagnostics(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn background(&self) -> BackgroundStats {
-        BackgroundStats::default()
     }
 
     /// Background writes are in the file already; the rest is flushed by libhdf5, if inside a callback.

@@ -4,9 +4,9 @@
 //! call that could change what it reads.
 
 use super::dataset::Dataset;
-use super::file::{FileState, lock};
+use super::file::FileState;
 use hyperslab_core::{
-    Array, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
+    Array, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode, lock,
 };
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
