@@ -6,7 +6,8 @@
 use super::dataset::Dataset;
 use super::file::FileState;
 use hyperslab_core::{
-    Array, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode, lock,
+    Array, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode,
+    lock,
 };
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
