@@ -121,6 +121,8 @@ pub fn build(stack: &str) -> Result<Arc<dyn Format>, Failed> {
 }
 
 pub fn run(command: &mut Command) -> Result<String, Failed> {
+    // Between fork and exec, children of other tests still hold the locks of files that are closed here.
+    command.env("HDF5_USE_FILE_LOCKING", "FALSE");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = {
         let _alone = NOBODY_ELSE.lock().unwrap_or_else(PoisonError::into_inner);
