@@ -44,7 +44,10 @@ fn statistics(mode: &str) -> Outcome {
     let number = |side: &str, key: &str| found[side][key].as_u64().unwrap_or(u64::MAX);
     let wrong = |what: &str| Err(format!("{what} under {mode}: {text}").into());
     // More of the connector's string may follow a mode.
-    if found["mode"] != mode.split(';').next().unwrap_or(mode) || (mode != "off" && found["files"] != 2) || found["errors"] != 0 {
+    if found["mode"] != mode.split(';').next().unwrap_or(mode)
+        || (mode != "off" && found["files"] != 2)
+        || found["errors"] != 0
+    {
         return wrong("another mode, other files, or errors");
     }
     let (all, fast) = (number("write", "bytes"), number("write", "accelerated_bytes"));
