@@ -50,6 +50,7 @@ Know in advance:
 
 Look around:
   show         Show what a file holds, and what moving some of it would do
+  layout       Show where the bytes of a file lie, and on which storage targets
   formats      List formats and layers with their options, or all about one
   doctor       Say what works here, what is missing, and what provides it
   completions, manual
@@ -103,6 +104,9 @@ pub enum Command {
     /// Show with pictures what a layer does, on this machine
     #[command(subcommand)]
     Demo(crate::demo::Demo),
+    /// Show where the bytes of a file lie, and which storage targets they and a workload's calls touch
+    #[command(after_help = crate::layout::EXAMPLES, after_long_help = crate::layout::EXAMPLES)]
+    Layout(crate::layout::LayoutOptions),
     /// Run IOR's tests, by its flags and scripts, on any stack
     Ior(crate::ior::IorOptions),
     /// Run mdtest's tests of directories and files, plain or of any format

@@ -2,6 +2,8 @@
 
 mod atomic_output;
 mod copy;
+mod joined;
+mod made_order;
 mod progress;
 mod rechunk;
 mod scratch;
@@ -17,6 +19,8 @@ use copy::Conversion;
 use hyperslab_core::units::{display_size, parse_size};
 use hyperslab_core::{ErrorKind, Stack};
 use hyperslab_run::Progress;
+use joined::Joined;
+use made_order::MadeOrder;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,6 +44,8 @@ the name of OUT tells the format (.h5, .nc, .nc3, .zarr, .posix). Arrays,
 groups, attributes and names of dimensions are copied; chunks, filters and names
 of dimensions that the other format does not have are left out, and said so.
 What else it cannot hold is an error, or with --lossy left out and listed.
+Objects and attributes are made in the order in which they were made in IN,
+where that tells it. HDF5 files in subfiles are joined first, beside OUT.
 HDF5's links and named datatypes are not copied. OUT is written under another
 name beside it and renamed when it is complete and on the device.
 
@@ -99,9 +105,11 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// Converts.
 pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
+    let joined = Joined::of(&options.input, &options.output, options.from.as_ref())?;
+    let input = joined.as_ref().map_or(options.input.as_path(), Joined::path);
     let from = match &options.from {
         Some(stack) => stack.clone(),
-        None => hyperslab::detect_stack(&options.input)?,
+        None => hyperslab::detect_stack(input)?,
     };
     let to = match &options.to {
         Some(stack) => stack.clone(),
@@ -125,12 +133,14 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     }
     let conversion = Conversion {
         from: hyperslab_run::open_stack(&from)?,
-        input: &options.input,
+        input,
         to: hyperslab_run::open_stack(&to)?,
         storage: &storage,
         threads,
         memory,
         lossy: options.lossy,
+        aligned: options.align.is_some(),
+        order: MadeOrder::of(&from, input).unwrap_or_default(),
     };
     storage.check(&conversion.to.caps(), &to)?;
     let place = Place::find(&options.output, options.overwrite, conversion.to.clone())?;
@@ -142,6 +152,9 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode> {
     let copied = conversion.run(place.unfinished(), &progress).and_then(|copied| place.finish().map(|()| copied));
     match copied {
         Ok(copied) => {
+            if joined.is_some() {
+                println!("note: the data was spread over subfiles, which were joined first");
+            }
             copied.notes.iter().for_each(|note| println!("note: {note}"));
             copied.left_out.iter().for_each(|what| println!("left out: {}", plain(what)));
             let seconds = begun.elapsed().as_secs_f64();

@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod formats;
 mod ior;
+mod layout;
 mod manual;
 mod recover;
 mod report;
@@ -43,10 +44,12 @@ fn run_command() -> ExitCode {
     let matches = cli::command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {
+        Command::Advise(options) if options.system.is_some() => simulate::advice::run(&options),
         Command::Advise(options) => advisor::advise(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Convert(options) => convert::run(&options),
+        Command::Layout(options) => layout::run(&options),
         Command::Demo(demo) => demo::run(&demo),
         Command::Ior(options) => ior::run(&options),
         Command::Mdtest(options) => ior::run_mdtest(&options),

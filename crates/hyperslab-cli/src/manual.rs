@@ -5,7 +5,6 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap_complete::Shell;
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,7 +28,7 @@ pub struct ManualOptions {
 pub fn completions(options: &CompletionsOptions) -> Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(options.shell, &mut cli::command(), "hyperslab", &mut text);
-    std::io::stdout().write_all(&text).context("print completions")?;
+    print!("{}", String::from_utf8_lossy(&text));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,6 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use hyperslab_report::{Form, Input, Report};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -68,7 +67,7 @@ pub fn run(options: &ReportOptions) -> Result<ExitCode> {
     .of(&report);
     let output = options.output.clone().or_else(|| (form == FormName::Html).then(|| "report.html".into()));
     let Some(output) = output.filter(|path| path != Path::new("-")) else {
-        std::io::stdout().write_all(text.as_bytes()).context("print the report")?;
+        print!("{text}");
         return Ok(ExitCode::SUCCESS);
     };
     write(&output, &text, options.overwrite)?;

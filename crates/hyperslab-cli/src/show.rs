@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use hyperslab_comm::Solo;
 use hyperslab_core::units::display_size;
-use hyperslab_core::{Array, ArraySpec, Container, Format, MemoryLayout, OpenMode, Selection, Stack, dims};
+use hyperslab_core::{Array, ArraySpec, Container, Datatype, Format, MemoryLayout, OpenMode, Selection, Stack, dims};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -169,7 +169,10 @@ fn attributes(file: &dyn Container, object: &str) -> Result<()> {
 fn words(spec: &ArraySpec) -> String {
     let bytes = dims::byte_count(&spec.shape, spec.dtype.size()).map_or_else(|e| e.to_string(), display_size);
     let shape = if spec.shape.is_empty() { "scalar".into() } else { dims::display(&spec.shape) };
-    let mut out = format!("{} of {}, {bytes}", shape, spec.dtype);
+    let mut out = match spec.dtype {
+        Datatype::VariableString => format!("{shape} of strings of variable length"),
+        _ => format!("{shape} of {}, {bytes}", spec.dtype),
+    };
     if let Some(max) = &spec.max_shape {
         let limit = |extent: &Option<u64>| extent.map_or_else(|| "any".to_owned(), |extent| extent.to_string());
         out += &format!(", may grow to {}", max.iter().map(limit).collect::<Vec<_>>().join("x"));

@@ -286,6 +286,25 @@ fn a_missing_first_or_last_segment_is_a_loss_that_is_told() {
     }
 }
 
+/// Wherever the last segment is cut off: the head says how long it was.
+#[test]
+fn a_last_segment_that_was_cut_off_is_a_loss_that_is_told() {
+    for keep in [|_| 0, |_| 30, |_| 60, |_| 200, |len| len / 2, |len: u64| len - 1] {
+        let scene = crashed();
+        let mut names = fs::read_dir(&scene.logs).unwrap().map(|entry| entry.unwrap().path());
+        let segment = names.find(|name| name.extension().is_some_and(|ending| ending == "meta")).unwrap();
+        let len = segment.metadata().unwrap().len();
+        File::options().write(true).open(&segment).unwrap().set_len(keep(len)).unwrap();
+        for more in [&["--dry-run"][..], &[]] {
+            let (code, out, err) = scene.recover(more);
+            assert!(code == 1 && out.contains("LOST") && out.contains(&format!("had {len} or more")), "{out}{err}");
+            assert!(!out.contains("are removed") && !out.contains("nothing missing"), "{out}{err}");
+        }
+        // What was in the log when its end was cut off, and no other bytes.
+        assert!([1, OLD].contains(&content(&scene.path)[7]));
+    }
+}
+
 #[test]
 fn no_number_of_ranks_needs_more_descriptors() {
     use hyperslab_journal::{Append, Directory, Header, Id, Journal, Limits};

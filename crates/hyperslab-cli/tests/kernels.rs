@@ -90,7 +90,7 @@ fn what_is_not_understood_is_refused_with_a_way_out() {
         (&["flash", "blocks=many"], "should be"),
         (&["flash", "blocks"], "KEY=VALUE"),
         (&["btio", "--ranks", "3"], "square"),
-        (&["vl-stream", "type=vl"], "variable length"),
+        (&["vl-stream", "type=text"], "vl"),
         (&["e3sm-f", "map=nowhere.h5"], "no such file"),
         (&["openpmd", "read=sw"], "sx"),
         (&["amrex", "deflate=10"], "0 to 9"),
@@ -144,6 +144,7 @@ fn files_are_those_of_the_programs() {
         ("openpmd", &["openpmd"]),
         ("amrex", &["amrex", "levels=2", "--ranks", "3"]),
         ("stream", &["vl-stream"]),
+        ("strings", &["vl-stream", "type=vl", "operations=300"]),
     ] {
         let directory = ran(words);
         check(kernel, &directory.path().join("d"));

@@ -53,6 +53,30 @@ fn wrong_words_are_refused_before_anything_runs() {
         assert!(!folder.path().join("ran").exists(), "{words:?}");
     }
     assert_eq!(fs::read_to_string(folder.path().join("data.h5")).unwrap(), "not statistics");
+    for (name, value, wanted) in [
+        ("HYPERSLAB_MODE", "asink", "did you mean \"async\"?"),
+        ("HYPERSLAB_MEMORY", "much", "HYPERSLAB_MEMORY: memory=much should be a size"),
+        ("HYPERSLAB_THREADS", "0", "from 1 to"),
+        ("HYPERSLAB_LAG", "yes", "HYPERSLAB_LAG: lag=yes"),
+        ("HYPERSLAB_LOG_LIMIT", "1", "less than"),
+        ("HYPERSLAB_DURABILITY", "always", "none, on-flush, every-write"),
+        ("HYPERSLAB_ON_LOG_FAILURE", "panic", "error or through"),
+        ("HYPERSLAB_MPI", "yes", "flush or strict"),
+        ("HYPERSLAB_OVERRIDES", "nowhere.json", "nowhere.json"),
+    ] {
+        let mut command = hyperslab(folder.path());
+        let (code, _, err) = said(command.env(name, value).args(["run", "--", "touch", "ran"]).output().unwrap());
+        assert!(code == 2 && err.contains(wanted), "{name}={value}: {code} {err}");
+        assert!(!folder.path().join("ran").exists(), "{name}");
+    }
+    // Options win over variables, and what is only misspelt is told.
+    let mut command = hyperslab(folder.path());
+    command.env("HYPERSLAB_MEMORY", "much").env("HYPERSLAB_THREAD", "1");
+    let (code, _, err) = said(command.args(["run", "--memory", "1MiB", "--", "true"]).output().unwrap());
+    assert!(
+        code == 0 && err.contains("HYPERSLAB_THREAD is no setting") && err.contains("HYPERSLAB_THREADS is"),
+        "{err}"
+    );
     let mut other = hyperslab(folder.path());
     other.env("HDF5_VOL_CONNECTOR", "async under_vol=0").args(["run", "touch", "ran"]);
     let (code, _, err) = said(other.output().unwrap());
@@ -304,15 +328,19 @@ fn children_that_end_by_themselves_are_counted() {
 #[test]
 fn a_closed_pipe_ends_commands_quietly() {
     let folder = tempfile::tempdir().unwrap();
-    for words in [&["formats"][..], &["doctor"], &["show", "nothing-there.json"]] {
+    for words in [&["formats"][..], &["doctor"], &["show", "nothing-there.json"], &["completions", "bash"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = hyperslab(folder.path());
         let output = command.args(words).stdout(writer).stderr(Stdio::piped()).output().unwrap();
         let (code, _, err) = said(output);
         assert!(code == 141 || code == 2, "{words:?}: {code} {err}");
-        assert!(!err.contains("panicked"), "{words:?}: {err}");
+        assert!(!err.contains("panicked") && !err.contains("Broken pipe"), "{words:?}: {err}");
     }
+    // A disk that is full is told instead, in a line.
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (code, _, err) = said(hyperslab(folder.path()).arg("formats").stdout(full).output().unwrap());
+    assert!(code == 1 && err.contains("cannot print") && err.lines().count() == 1, "{code} {err}");
 }
 
 const KILLED: &str = "

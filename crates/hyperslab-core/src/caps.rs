@@ -28,6 +28,8 @@ pub struct DataModel {
     pub chunks: bool,
     /// Compound datatypes keep their field names.
     pub compound: bool,
+    /// Arrays may hold strings of variable length ([`Datatype::VariableString`](crate::Datatype::VariableString)).
+    pub strings: bool,
     /// A write may transfer some fields of a compound and keep the others.
     pub partial_fields: bool,
     /// Fill value for elements never written.

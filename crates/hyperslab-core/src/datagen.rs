@@ -1,9 +1,12 @@
 //! Deterministic data generation: every element is a function of the workload's seed, the array's name and the element's index,
 //! so that any read can be verified without keeping the written data.
 
-use crate::{ByteOrder, Datatype, ElementPlan, Error, Result, Run, Runs, Selection};
+mod string_data;
+
+use crate::{ByteOrder, Datatype, ElementPlan, Error, Result, Run, Runs, Selection, Strings};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use string_data::StringRule;
 
 /// The kind of values an array gets. Version 1 of the rules; changing any value requires a new version.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,6 +23,8 @@ pub enum Fill {
     Fields(Vec<Fill>),
     /// These bytes: packed elements of the whole array, row-major. Elements beyond them are zero.
     Literal(Vec<u8>),
+    /// This text in every element of an array of strings of variable length.
+    Text(String),
 }
 
 /// The generator of one named array, built once and used for many selections.
@@ -29,6 +34,8 @@ pub struct DataRules {
     element: usize,
     /// Whether an element has padding bytes, which no leaf covers.
     padded: bool,
+    /// The rule for strings of variable length, which have no leaves.
+    strings: Option<StringRule>,
 }
 
 /// Generates the elements of a selection in packed order, one buffer at a time.
@@ -71,10 +78,14 @@ impl DataRules {
     /// The generator for the array `name` of `dtype` in a workload with `seed`.
     pub fn new(dtype: &Datatype, fill: &Fill, name: &str, seed: u64) -> Result<Self> {
         let mut leaves = Vec::new();
-        collect_leaves(dtype, fill, 0, mix(seed ^ hash_name(name)), &mut leaves)?;
+        let salt = mix(seed ^ hash_name(name));
+        let strings = (*dtype == Datatype::VariableString).then(|| StringRule::new(fill, salt)).transpose()?;
+        if strings.is_none() {
+            collect_leaves(dtype, fill, 0, salt, &mut leaves)?;
+        }
         let element = dtype.size() as usize;
         let padded = leaves.iter().map(|leaf| leaf.size).sum::<usize>() != element;
-        Ok(Self { leaves, element, padded })
+        Ok(Self { leaves, element, padded, strings })
     }
 
     /// The same generator restricted to the bytes that `plan` transfers; other bytes are zero.
@@ -85,7 +96,15 @@ impl DataRules {
         };
         let leaves: Vec<Leaf> = self.leaves.iter().filter(wanted).flat_map(|leaf| leaf.parts(plan)).collect();
         let padded = leaves.iter().map(|leaf| leaf.size).sum::<usize>() != self.element;
-        Self { leaves, element: self.element, padded }
+        Self { leaves, element: self.element, padded, strings: self.strings.clone() }
+    }
+
+    /// The strings of `selection` in an array of [`Datatype::VariableString`]. The slowest extent may grow without changing
+    /// earlier ones.
+    pub fn strings(&self, shape: &[u64], selection: &Selection) -> Result<Strings> {
+        let rule = self.strings.as_ref().ok_or_else(|| Error::invalid("make data", "this is no array of strings"))?;
+        let indices = selection.runs(shape, 1)?.flat_map(|run| run.offset..run.offset + run.len);
+        Ok(indices.map(|index| rule.text(index)).collect())
     }
 
     /// The values of `selection` in an array of `shape`. The slowest extent may grow without changing earlier values.
@@ -98,7 +117,7 @@ impl DataStream<'_> {
     /// Fills `packed`, whose length is a multiple of the element size, with the next elements; padding becomes zero.
     /// Returns the number of elements, fewer than fit only at the end.
     pub fn next_into(&mut self, packed: &mut [u8]) -> usize {
-        let DataRules { leaves, element, padded } = self.rules;
+        let DataRules { leaves, element, padded, .. } = self.rules;
         if *padded {
             packed.fill(0);
         }
@@ -125,6 +144,12 @@ impl DataStream<'_> {
 }
 
 fn collect_leaves(dtype: &Datatype, fill: &Fill, offset: u64, salt: u64, out: &mut Vec<Leaf>) -> Result<()> {
+    if let Fill::Text(_) = fill {
+        return Err(Error::invalid(
+            "check workload",
+            format!("the fill rule text is for strings of variable length, not {dtype}"),
+        ));
+    }
     if let Fill::Literal(bytes) = fill {
         let stride = dtype.size() as usize;
         let rule = Rule::Literal { bytes: bytes.as_slice().into(), first: 0, stride };

@@ -1,4 +1,4 @@
-//! Element types: numbers, booleans, fixed-length strings, opaque bytes, compounds.
+//! Element types: numbers, booleans, strings of fixed or variable length, opaque bytes, compounds.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ impl ByteOrder {
     pub const NATIVE: Self = if cfg!(target_endian = "little") { Self::Little } else { Self::Big };
 }
 
-/// The type of one element. Text form as in numpy (`<f4`, `>i8`, `|b1`, `|S16`, `|V8`); compounds are JSON objects.
+/// The type of one element. Text form as in numpy (`<f4`, `>i8`, `|b1`, `|S16`, `|V8`, and `string`); compounds are JSON objects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "DatatypeRepr", into = "DatatypeRepr")]
 pub enum Datatype {
@@ -44,6 +44,10 @@ pub enum Datatype {
     Bool,
     /// Text of exactly this many bytes, padded with NUL.
     FixedString(u32),
+    /// Text whose elements have each their own length, without NUL. Its elements are moved by
+    /// [`Array::write_strings`](crate::Array::write_strings) and [`Array::read_strings`](crate::Array::read_strings) only: they
+    /// have no packed form in memory.
+    VariableString,
     /// Uninterpreted bytes.
     Opaque(u32),
     /// Named fields at offsets.
@@ -71,6 +75,8 @@ pub struct Field {
     pub dtype: Datatype,
 }
 
+/// Bytes that stand for a string of variable length wherever sizes are estimated: HDF5's reference to it.
+const STRING_REFERENCE: u64 = 16;
 /// How deep compounds may nest.
 const MAX_DEPTH: usize = 8;
 /// How large one element may be.
@@ -105,6 +111,13 @@ impl Datatype {
             if field.name.is_empty() {
                 return bad("a field has an empty name".into());
             }
+            if field.dtype == Self::VariableString {
+                return Err(Error::unsupported(
+                    "check datatype",
+                    format!("field {:?} is text of variable length", field.name),
+                )
+                .hint("use text of fixed length in compounds, such as |S16"));
+            }
             if field.offset < end {
                 return bad(format!("field {:?} overlaps the one before it", field.name));
             }
@@ -138,11 +151,12 @@ impl Datatype {
         Self::compound(offset, fields)
     }
 
-    /// Bytes of one element.
+    /// Bytes of one element; of a string of variable length those of the reference to it.
     pub fn size(&self) -> u64 {
         match self {
             Self::Integer { size, .. } | Self::Float { size, .. } => u64::from(*size),
             Self::Bool => 1,
+            Self::VariableString => STRING_REFERENCE,
             Self::FixedString(n) | Self::Opaque(n) => u64::from(*n),
             Self::Compound(c) => c.size,
         }
@@ -183,6 +197,7 @@ impl fmt::Display for Datatype {
             Self::Float { size, order } => write!(f, "{}f{size}", order_mark(*order)),
             Self::Bool => write!(f, "|b1"),
             Self::FixedString(n) => write!(f, "|S{n}"),
+            Self::VariableString => write!(f, "string"),
             Self::Opaque(n) => write!(f, "|V{n}"),
             Self::Compound(c) => {
                 write!(f, "{{")?;
@@ -203,8 +218,11 @@ impl FromStr for Datatype {
     fn from_str(text: &str) -> Result<Self> {
         let bad = || {
             Error::invalid("parse datatype", format!("{text:?} is not a datatype"))
-                .hint("use <i4, >f8, |u1, |b1, |S16, |V8 and the like")
+                .hint("use <i4, >f8, |u1, |b1, |S16, |V8, string and the like")
         };
+        if text == "string" {
+            return Ok(Self::VariableString);
+        }
         let (order, rest) = match text.as_bytes().first() {
             Some(b'<') => (ByteOrder::Little, &text[1..]),
             Some(b'>') => (ByteOrder::Big, &text[1..]),
@@ -262,7 +280,7 @@ mod tests {
 
     #[test]
     fn text_round_trips() {
-        for text in ["|i1", "|u1", "<i2", ">i2", "<u4", ">i8", "<f2", ">f4", "<f8", "|b1", "|S16", "|V3"] {
+        for text in ["|i1", "|u1", "<i2", ">i2", "<u4", ">i8", "<f2", ">f4", "<f8", "|b1", "|S16", "|V3", "string"] {
             let dtype: Datatype = text.parse().unwrap();
             assert_eq!(dtype.to_string(), text);
             let json = serde_json::to_string(&dtype).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{
     BackgroundStats, Caps, Communicator, Datatype, Dims, Error, Filter, MemoryLayout, MemoryView, MemoryViewMut,
-    NoTelemetry, Request, Result, Selection, Telemetry,
+    NoTelemetry, Request, Result, Selection, Strings, Telemetry,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct ArraySpec {
     /// Filters applied to chunks, in the order of writing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<Filter>,
-    /// Fill value: the bytes of an element never written. Absent: zeros.
+    /// Fill value: the bytes of an element never written; of a string of variable length its text. Absent: zeros, or empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_value: Option<Vec<u8>>,
     /// Names of the dimensions, such as `time`; of a dimension that belongs to a group, its path. Dimensions of one name are one
@@ -52,6 +52,18 @@ impl ArraySpec {
                 let message = format!("this format does not keep the names of dimensions ({})", names.join(", "));
                 Err(Error::unsupported("create array", message).hint("leave out dims, or use netcdf4"))
             }
+        }
+    }
+
+    /// Refuses strings of variable length, for formats that cannot hold them.
+    pub fn refuse_strings(&self) -> Result<()> {
+        match self.dtype {
+            Datatype::VariableString => {
+                let message = "this format cannot hold strings of variable length";
+                Err(Error::unsupported("create array", message)
+                    .hint("use hdf5, netcdf4 or zarr, or fixed-length text (|S16)"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -90,7 +102,12 @@ impl ArraySpec {
                 return bad(format!("{name:?} is no name of a dimension"));
             }
         }
+        let is_text = self.dtype == Datatype::VariableString;
+        if let Some(text) = self.fill_value.as_ref().filter(|_| is_text) {
+            Strings::check(text)?;
+        }
         if let Some(fill) = &self.fill_value
+            && !is_text
             && fill.len() as u64 != self.dtype.size()
         {
             return bad(format!("the fill value has {} bytes, an element {}", fill.len(), self.dtype.size()));
@@ -107,7 +124,7 @@ pub struct Attribute {
     pub dtype: Datatype,
     /// Extents; empty for a scalar.
     pub shape: Dims,
-    /// Packed elements.
+    /// Packed elements; of strings of variable length the texts, each ended by a NUL.
     pub data: Vec<u8>,
 }
 
@@ -131,13 +148,53 @@ impl Attribute {
         Self { dtype: Datatype::F64, shape: Dims::new(), data: value.to_ne_bytes().to_vec() }
     }
 
-    /// The text of a scalar fixed string.
+    /// Texts of variable length.
+    pub fn strings(shape: &[u64], texts: &Strings) -> Self {
+        let data = texts.iter().flat_map(|text| text.iter().copied().chain(std::iter::once(0))).collect();
+        Self { dtype: Datatype::VariableString, shape: shape.into(), data }
+    }
+
+    /// The text of a scalar string.
     pub fn as_text(&self) -> Option<&str> {
         match self.dtype {
-            Datatype::FixedString(_) if self.shape.is_empty() => {
+            Datatype::FixedString(_) | Datatype::VariableString if self.shape.is_empty() => {
                 std::str::from_utf8(&self.data).ok().map(|t| t.trim_end_matches('\0'))
             }
             _ => None,
+        }
+    }
+
+    /// The texts of a string or a list of them, without what pads them; `None` for other types.
+    pub fn texts(&self) -> Option<Vec<&[u8]>> {
+        match self.dtype {
+            Datatype::VariableString => Some(
+                self.data
+                    .split_inclusive(|byte| *byte == 0)
+                    .map(|text| text.strip_suffix(&[0]).unwrap_or(text))
+                    .collect(),
+            ),
+            Datatype::FixedString(size) => {
+                let end = |text: &[u8]| text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+                Some(self.data.chunks((size as usize).max(1)).map(|text| &text[..end(text)]).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Refuses a value whose data is not what its type and shape say.
+    pub fn check(&self) -> Result<()> {
+        let bad = |message: String| Err(Error::invalid("check attribute", message));
+        let need = crate::dims::byte_count(&self.shape, self.dtype.size())?;
+        if self.dtype == Datatype::VariableString {
+            let (need, have) = (need / self.dtype.size(), self.data.iter().filter(|byte| **byte == 0).count() as u64);
+            return match need == have && self.data.last().is_none_or(|byte| *byte == 0) {
+                true => Ok(()),
+                false => bad(format!("it has {have} texts that end in NUL, its shape needs {need}")),
+            };
+        }
+        match need == self.data.len() as u64 {
+            true => Ok(()),
+            false => bad(format!("it has {} bytes, its type and shape need {need}", self.data.len())),
         }
     }
 }
@@ -238,7 +295,7 @@ pub trait Hierarchy {
     fn create(&self, name: &str, spec: &ArraySpec) -> Result<Arc<dyn Array>>;
     /// Sets an attribute of the root, a group or an array, replacing an earlier value. All ranks pass the same value.
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()>;
-    /// Reads an attribute. Not collective.
+    /// Reads an attribute. Not collective. Where a format has one kind of text only, fixed and variable length may change places.
     fn attribute(&self, object: &str, name: &str) -> Result<Attribute>;
     /// Names of the attributes of an object, sorted. Not collective.
     fn attributes(&self, object: &str) -> Result<Vec<String>>;
@@ -300,6 +357,15 @@ pub trait Array: Send + Sync + Debug {
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()>;
     /// Reads the selected elements into memory.
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()>;
+    /// Writes the selected elements of an array of [`Datatype::VariableString`], one string for each in row-major order. They
+    /// are in the array when it returns, below all layers.
+    fn write_strings(&self, _selection: &Selection, _strings: &Strings, _transfer: TransferMode) -> Result<()> {
+        Err(no_strings("write"))
+    }
+    /// Reads the selected elements of an array of [`Datatype::VariableString`], in row-major order.
+    fn read_strings(&self, _selection: &Selection, _transfer: TransferMode) -> Result<Strings> {
+        Err(no_strings("read"))
+    }
     /// Several writes in one call; where they overlap, the later one wins.
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {
         parts.iter().try_for_each(|(selection, memory)| self.write(selection, *memory, transfer))
@@ -341,6 +407,10 @@ pub trait Array: Send + Sync + Debug {
     fn resize(&self, shape: &[u64]) -> Result<()>;
     /// Releases the array. Collective. A second close does nothing.
     fn close(&self) -> Result<()>;
+}
+
+fn no_strings(operation: &'static str) -> Error {
+    Error::unsupported(operation, "the elements of this array are no strings of variable length")
 }
 
 impl dyn Array + '_ {

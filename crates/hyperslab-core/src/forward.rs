@@ -125,6 +125,25 @@ macro_rules! forward {
             $inner.read(selection, memory, transfer)
         }
     };
+    (@write_strings $self:ident, $inner:expr) => {
+        fn write_strings(
+            &$self,
+            selection: &$crate::Selection,
+            strings: &$crate::Strings,
+            transfer: $crate::TransferMode,
+        ) -> $crate::Result<()> {
+            $inner.write_strings(selection, strings, transfer)
+        }
+    };
+    (@read_strings $self:ident, $inner:expr) => {
+        fn read_strings(
+            &$self,
+            selection: &$crate::Selection,
+            transfer: $crate::TransferMode,
+        ) -> $crate::Result<$crate::Strings> {
+            $inner.read_strings(selection, transfer)
+        }
+    };
     (@write_many $self:ident, $inner:expr) => {
         fn write_many(&$self, parts: &[(&$crate::Selection, $crate::MemoryView<'_>)], transfer: $crate::TransferMode) -> $crate::Result<()> {
             $inner.write_many(parts, transfer)

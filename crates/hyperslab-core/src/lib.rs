@@ -33,6 +33,7 @@ mod slab;
 mod stack;
 mod storage_override;
 mod strided_range;
+mod strings;
 mod telemetry;
 mod transfer_cost;
 
@@ -63,5 +64,6 @@ pub use slab::Slab;
 pub use stack::{OptionSpec, Shapes, Stack, StackElement, parse_stacks};
 pub use storage_override::{DatasetOverride, FileOverride, LayoutOverride, StorageOverrides};
 pub use strided_range::StridedRange;
+pub use strings::Strings;
 pub use telemetry::{BackgroundStats, NoTelemetry, Telemetry};
 pub use transfer_cost::{ChunkedFileCost, LayerEffect, TransferCost};

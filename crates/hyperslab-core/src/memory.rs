@@ -128,6 +128,9 @@ impl ElementPlan {
         if element == 0 {
             return Err(Error::invalid("check memory", format!("an element of {dtype} has 0 bytes")));
         }
+        if *dtype == Datatype::VariableString {
+            return Err(Error::unsupported("check memory", "strings of variable length have no packed form in memory"));
+        }
         let Some(structure) = structure else {
             let pieces = smallvec::smallvec![ElementPiece { memory: 0, element: 0, len: element }];
             return Ok(Self { stride: element, element, pieces });

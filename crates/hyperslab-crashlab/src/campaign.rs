@@ -77,6 +77,7 @@ impl Laboratory<'_> {
         }
         if subject.is_durable() {
             row("loss of power", power, power::losses)?;
+            row("loss in recovery", power, power::recoveries)?;
         }
         Ok(())
     }

@@ -10,13 +10,15 @@ use crate::checker::Program;
 use crate::disk::Disk;
 use crate::report::CaseTally;
 use crate::subject::Subject;
-use crate::trace::{Action, Event};
-use crate::workshop::Workshop;
-use anyhow::Result;
+use crate::trace::{self, Action, Event};
+use crate::workshop::{Preload, Workshop};
+use anyhow::{Result, ensure};
 use std::path::Path;
 
 /// Images of one program.
 const EACH: u64 = 40;
+/// Recoveries of one program.
+const KILLS: u64 = 8;
 /// What devices write at once.
 const SECTOR: usize = 512;
 
@@ -42,6 +44,53 @@ pub fn losses(
             program.seed, program.length, progress.acked
         );
         tally.count(&workshop.case_after_restart(subject, program, progress, replay)?);
+    }
+    Ok(())
+}
+
+/// Random moments of recoveries: the program was killed, and the machine loses power while `hyperslab recover` runs.
+pub fn recoveries(
+    workshop: &mut Workshop<'_>,
+    subject: Subject,
+    program: Program,
+    wanted: u64,
+    tally: &mut CaseTally,
+) -> Result<()> {
+    let recorded = record(workshop, subject, program)?;
+    let (logs, mut random) = (workshop.logs(), Random(program.seed));
+    for _ in 0..KILLS {
+        let end = random.below(recorded.events.len()) + 1;
+        let progress = progress(&recorded, end);
+        if progress.acked < 0 {
+            continue;
+        }
+        let mut killed = Disk::default();
+        killed.make_directory(&logs);
+        let mut events = recorded.events[..end].to_vec();
+        events.iter().filter(|event| event.path != recorded.acks).try_for_each(|event| killed.apply(event))?;
+        killed.place(&workshop.data())?;
+        let _ = std::fs::remove_file(workshop.trace());
+        let refused = workshop.recover(subject, &Preload::Record(None))?.refused;
+        ensure!(refused.is_none(), "the recovery that was to lose power: {refused:?}");
+        let of_recovery = trace::read(&workshop.trace()).unwrap_or_default();
+        if of_recovery.is_empty() {
+            continue;
+        }
+        let changes = of_recovery.len();
+        events.extend(of_recovery);
+        let whole = Recorded { events, acks: recorded.acks.clone(), said: String::new() };
+        for _ in 0..EACH / KILLS {
+            let moment = random.below(changes) + 1;
+            lossy(&whole, end + moment, &logs, &mut random)?.place(&workshop.data())?;
+            let replay = format!(
+                "loss of power in a recovery: seed {}, length {}, killed after change {end}, {moment} of {changes} changes later",
+                program.seed, program.length
+            );
+            tally.count(&workshop.case_after_restart(subject, program, progress, replay)?);
+            if tally.cases() >= wanted {
+                return Ok(());
+            }
+        }
     }
     Ok(())
 }

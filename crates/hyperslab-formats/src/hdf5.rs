@@ -28,6 +28,7 @@ mod attribute;
 mod collective_stats;
 mod collective_transfer;
 mod container;
+mod creation_order;
 mod dataset_filters;
 mod dataspace;
 mod dataspace_cache;
@@ -38,6 +39,7 @@ mod direct_access;
 mod driver;
 mod errors;
 mod features;
+mod file_map;
 mod filter_plugins;
 mod format;
 mod handle;
@@ -51,6 +53,7 @@ mod options;
 mod properties;
 mod ranks;
 mod rollback_driver;
+mod strings;
 mod subfiles;
 mod transfer;
 
@@ -58,9 +61,12 @@ mod transfer;
 mod tests;
 
 pub(crate) use container::Hdf5Container;
+pub(crate) use creation_order::creation_order;
 pub use features::features;
+pub(crate) use file_map::file_map;
 pub use format::Hdf5;
 pub use library::library_version;
+pub(crate) use subfiles::join as join_subfiles;
 
 /// The name in stack strings and errors.
 const NAME: &str = "hdf5";

@@ -11,6 +11,7 @@ mod versions;
 #[path = "zarr/entry.rs"]
 mod zarr_entry;
 
+pub mod file_map;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 #[cfg(feature = "mpi")]
@@ -26,6 +27,7 @@ pub mod posix;
 pub mod zarr;
 
 pub use registry::{
-    Advice, Beginning, Build, FormatEntry, FormatOption, ProgramWords, Surroundings, build, format, formats,
+    Advice, Beginning, Build, CreationOrder, FormatEntry, FormatOption, ProgramWords, Surroundings, build, format,
+    formats,
 };
 pub use versions::library_versions;

@@ -11,9 +11,11 @@
 mod array;
 mod arrays;
 mod container;
+mod creation_order;
 mod decode;
 mod define;
 mod encode;
+mod file_map;
 mod fill;
 #[doc(hidden)]
 pub mod fuzz_api;
@@ -63,6 +65,8 @@ pub const ENTRY: FormatEntry = FormatEntry {
     interfaces: &["NCMPI"],
     storage: Some(|_| Ok(StorageRules::Raw)),
     cost: Some(|element| Ok(TransferCost::RawFile { buffer: element.size_or_default(&BUFFER_SPEC)? })),
+    file_map: Some(file_map::file_map),
+    creation_order: Some(creation_order::creation_order),
     ..FormatEntry::NONE
 };
 
@@ -200,6 +204,7 @@ impl Format for Netcdf3 {
                 shared_growth: true,
                 chunks: false,
                 compound: false,
+                strings: false,
                 partial_fields: false,
                 fill_value: true,
                 attributes: true,

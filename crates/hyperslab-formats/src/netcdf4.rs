@@ -18,6 +18,7 @@ mod survey;
 mod tests;
 mod types;
 
+use crate::file_map::FileMap;
 use crate::hdf5::{Hdf5, dimension_scales};
 use crate::netcdf4_entry::ENTRY;
 use crate::netcdf4_entry::options::{Options, rules};
@@ -51,6 +52,19 @@ pub(crate) fn is_netcdf(path: &Path) -> Result<bool> {
 pub(crate) fn stored_sizes(path: &Path) -> Result<Vec<(String, u64)>> {
     let sizes = dimension_scales::look_at(path, |file| file.stored_sizes())?;
     Ok(sizes.into_iter().map(|(dataset, bytes)| (names::of_dataset(&dataset), bytes)).collect())
+}
+
+/// Where bytes lie in the file.
+pub(crate) fn file_map(path: &Path) -> Result<FileMap> {
+    let mut map = crate::hdf5::file_map(path)?;
+    map.arrays.iter_mut().for_each(|array| array.name = names::of_dataset(&array.name));
+    Ok(map)
+}
+
+/// What was made in which order. Objects of the conventions are among them.
+pub(crate) fn creation_order(path: &Path) -> Result<Vec<(String, Vec<String>)>> {
+    let order = crate::hdf5::creation_order(path)?;
+    Ok(order.into_iter().map(|(object, attributes)| (names::of_dataset(&object), attributes)).collect())
 }
 
 impl Format for Netcdf4 {

@@ -16,7 +16,7 @@ use crate::FormatEntry;
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Caps, Communicator, Container, DataModel, Dims, Durability, Error, ErrorKind,
     Execution, FilterSet, Format, Hierarchy, MAX_RANK, MemoryView, MemoryViewMut, OpenMode, Result, Selection,
-    StackElement, TransferMode, agree, dims, lock,
+    StackElement, Strings, TransferMode, agree, dims, lock,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -99,6 +99,7 @@ impl Format for Null {
                 shared_growth: false,
                 chunks: true,
                 compound: true,
+                strings: true,
                 partial_fields: true,
                 fill_value: true,
                 attributes: true,
@@ -344,6 +345,20 @@ impl Array for NullArray {
             return Ok(());
         }
         memory.check(&self.array.spec.dtype, selection.len())
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, _transfer: TransferMode) -> Result<()> {
+        self.check_transfer("write", selection)?;
+        match self.writable {
+            true => strings.check_for(selection.len()),
+            false => Err(read_only("write")),
+        }
+    }
+
+    /// Empty ones.
+    fn read_strings(&self, selection: &Selection, _transfer: TransferMode) -> Result<Strings> {
+        self.check_transfer("read", selection)?;
+        Ok((0..selection.len()).map(|_| "").collect())
     }
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _transfer: TransferMode) -> Result<()> {

@@ -136,6 +136,7 @@ pub(crate) fn caps(options: &Options) -> Caps {
             shared_growth: false,
             chunks: false,
             compound: true,
+            strings: false,
             partial_fields: options.files == Files::Shared,
             fill_value: true,
             attributes: true,

@@ -4,6 +4,7 @@ mod beginning;
 
 pub use beginning::Beginning;
 
+use crate::file_map::FileMap;
 use hyperslab_core::storage::StorageRules;
 use hyperslab_core::{Error, Filter, Format, OptionSpec, Result, StackElement, TransferCost, suggest};
 use std::path::Path;
@@ -14,6 +15,16 @@ pub type Build = fn(&StackElement) -> Result<Arc<dyn Format>>;
 
 /// Names of arrays, with the bytes that each takes in the file at a path.
 pub type StoredSizes = fn(&Path) -> Result<Vec<(String, u64)>>;
+
+/// Tells where bytes lie in the file at a path.
+pub type MapFile = fn(&Path) -> Result<FileMap>;
+
+/// Groups and arrays in the order in which they were made, each with its attributes in theirs. The root, `""`, is the first.
+pub type CreationOrder = fn(&Path) -> Result<Vec<(String, Vec<String>)>>;
+
+/// Writes the file at the first path, which a driver has spread over several, in one piece to the second. `false`: it is not
+/// spread, and nothing was written.
+pub type JoinParts = fn(&Path, &Path) -> Result<bool>;
 
 /// An option with a value.
 pub type FormatOption = (&'static str, &'static str);
@@ -48,6 +59,12 @@ pub struct FormatEntry {
     pub advice: Advice,
     /// Bytes that each array takes in the file at a path.
     pub stored_sizes: Option<StoredSizes>,
+    /// Tells where bytes lie in the file at a path. `None`: each array has files of its own.
+    pub file_map: Option<MapFile>,
+    /// Tells what was made in which order in the file at a path. `None`: nobody knows.
+    pub creation_order: Option<CreationOrder>,
+    /// Joins what a driver has spread over several files.
+    pub join_parts: Option<JoinParts>,
 }
 
 /// What `hyperslab advise` tries and says of a format. Shapes of chunks and of shards, and alignments, are tried where there are
@@ -121,6 +138,9 @@ impl FormatEntry {
         cost: None,
         advice: Advice::NONE,
         stored_sizes: None,
+        file_map: None,
+        creation_order: None,
+        join_parts: None,
     };
 
     /// Whether it has an option.

@@ -47,6 +47,8 @@ mod resize;
 mod row_bands;
 mod shard;
 mod store_dir;
+mod string_codec;
+mod string_transfer;
 mod transfer;
 
 #[cfg(test)]
@@ -88,6 +90,7 @@ impl Format for Zarr {
                 shared_growth: false,
                 chunks: true,
                 compound: true,
+                strings: true,
                 partial_fields: true,
                 fill_value: true,
                 attributes: true,

@@ -5,6 +5,8 @@
 
 #[path = "hdf5_mpi/checks.rs"]
 mod checks;
+#[path = "hdf5_mpi/netcdf.rs"]
+mod netcdf;
 #[path = "hdf5_mpi/options.rs"]
 mod options;
 #[path = "hdf5_mpi/plane.rs"]
@@ -36,7 +38,7 @@ fn inside(what: &str) {
     let stage = Stage { comm: job.world(), folder: std::env::var_os(FOLDER).unwrap().into() };
     match what {
         "checks" => {
-            for (name, check) in checks::ALL.iter().chain(options::ALL).chain(plane::ALL) {
+            for (name, check) in checks::ALL.iter().chain(options::ALL).chain(plane::ALL).chain(netcdf::ALL) {
                 stage.comm.barrier().unwrap();
                 check(&stage);
                 if stage.first() && std::env::var_os("HYPERSLAB_TEST_VERBOSE").is_some() {
@@ -143,12 +145,23 @@ with h5py.File(sys.argv[1], 'r') as f:
     assert f['g/deflated'].compression == 'gzip'
     assert f['g'].attrs['ranks'] >= 1 and f.attrs['title'] == b'shared'
 ";
+    const NETCDF: &str = "
+import netCDF4, numpy, sys
+with netCDF4.Dataset(sys.argv[1], 'a') as f:
+    assert f.dimensions['time'].isunlimited() and len(f.dimensions['time']) == 12
+    for name in ['g/fixed', 'air', 'time']:
+        a = f[name]
+        assert (a[...].ravel() == numpy.arange(a.size)).all(), name
+    assert f['air'].dimensions == ('time', 'x') and f['air'].units == 'K'
+    f['air'][12] = 5
+    assert len(f.dimensions['time']) == 13
+";
     let Some(python) = std::env::var_os("HYPERSLAB_PYTHON").filter(|path| !path.is_empty()) else {
         println!("h5py: skipped, HYPERSLAB_PYTHON is not set");
         return;
     };
-    for name in ["for-h5py.h5", "by-plane.h5"] {
-        let output = Command::new(&python).args(["-c", SCRIPT]).arg(folder.join(name)).output().unwrap();
-        assert!(output.status.success(), "h5py, {name}: {}", String::from_utf8_lossy(&output.stderr));
+    for (name, script) in [("for-h5py.h5", SCRIPT), ("by-plane.h5", SCRIPT), ("netcdf.nc", NETCDF)] {
+        let output = Command::new(&python).args(["-c", script]).arg(folder.join(name)).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }

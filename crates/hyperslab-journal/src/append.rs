@@ -248,7 +248,9 @@ impl Journal {
         (current.room.meta, current.room.data) = (current.meta_end, current.data_end);
         self.segment_list.give_back(current.shrunk());
         let data = current.segment.data.get().map_or(Ok(()), |data| data.truncate(current.data_end));
-        if current.segment.meta.truncate(current.meta_end).and(data).is_err() || error.kind() != ErrorKind::NoSpace {
+        let shrunk = self.segment_list.shrinks(current.meta_end);
+        let shrunk = shrunk.and_then(|()| current.segment.meta.truncate(current.meta_end));
+        if shrunk.and(data).is_err() || error.kind() != ErrorKind::NoSpace {
             self.segment_list.fail(error.copied());
         }
         error

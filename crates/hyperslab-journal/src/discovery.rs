@@ -126,6 +126,11 @@ impl FoundJournal {
         let read = head.read_at(&mut bytes, head_slots::begin(header.encode().len())).ok()?;
         let (seen, live) = bytes[..read].split_at_checked(SLOT)?;
         self.live = LiveSegments::decode(live).filter(|live| trusted || live.durable);
+        if let Some(live) = &mut self.live
+            && !(trusted || live.each_write)
+        {
+            live.least = 0;
+        }
         Sighting::decode(seen)
     }
 

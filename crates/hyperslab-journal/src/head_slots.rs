@@ -33,6 +33,8 @@ pub struct LiveSegments {
     pub first: u64,
     /// Later segments have no acknowledged record.
     pub last: u64,
+    /// The metadata log of `last` has at least so many bytes; 0 if unknown.
+    pub least: u64,
     /// Whether it is made durable before files are removed, and so is valid after power loss.
     pub durable: bool,
     /// Whether each write is durable before it is acknowledged, and the first of a segment before `last` names the segment.
@@ -82,12 +84,19 @@ impl Sighting {
 }
 
 impl LiveSegments {
+    /// Segment `number`, the last one or one behind it, has at least `len` bytes of metadata log.
+    pub(super) fn reach(&mut self, number: u64, len: u64) {
+        self.least = if number > self.last { len } else { self.least.max(len) };
+        self.last = self.last.max(number);
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.raw(b"LIVE");
         out.u32(if self.each_write { EACH_WRITE } else { u32::from(self.durable) });
         out.u64(self.first);
         out.u64(self.last);
+        out.u64(self.least);
         seal(out)
     }
 
@@ -98,7 +107,8 @@ impl LiveSegments {
         }
         let how = from.u32().ok()?;
         let (durable, each_write) = (matches!(how, 1 | EACH_WRITE), how == EACH_WRITE);
-        Some(Self { durable, each_write, first: from.u64().ok()?, last: from.u64().ok()? })
+        let mut next = || from.u64().ok();
+        Some(Self { durable, each_write, first: next()?, last: next()?, least: next()? })
     }
 }
 
@@ -109,7 +119,7 @@ mod tests {
     #[test]
     fn slots_come_back_and_damaged_ones_say_nothing() {
         let sighting = Sighting { modified: 1, len: 2, born: 3, seen: 4, head: (5, 6) };
-        let live = LiveSegments { first: 7, last: 9, durable: true, each_write: true };
+        let live = LiveSegments { first: 7, last: 9, least: 60, durable: true, each_write: true };
         let (one, other) = (sighting.encode(), live.encode());
         assert_eq!((one.len(), other.len()), (SLOT, SLOT));
         assert_eq!((Sighting::decode(&one), LiveSegments::decode(&other)), (Some(sighting), Some(live)));

@@ -110,6 +110,7 @@ impl Journal {
         let live = LiveSegments {
             first: 1,
             last: 0,
+            least: 0,
             durable: limits.names_are_durable(),
             each_write: limits.sync == SyncMode::EveryWrite,
         };
@@ -174,7 +175,9 @@ impl Journal {
             let created = safe.and_then(|()| self.segment_list.files.create(&name)).map_err(|cause| (cause, true));
             let meta = created.and_then(|meta| {
                 // Recorded in the head before any append is acknowledged, so that recovery notices if the segment is missing.
-                let written = meta.write_at(&[IoSlice::new(&bytes)], 0).and_then(|()| self.segment_list.begins(number));
+                let written = meta
+                    .write_at(&[IoSlice::new(&bytes)], 0)
+                    .and_then(|()| self.segment_list.reaches(number, bytes.len() as u64));
                 // A segment without a header would stop the reader in front of later segments.
                 let undone = written.as_ref().is_ok() || self.segment_list.files.remove(&name).is_ok();
                 written.map(|()| meta).map_err(|cause| (cause, undone))

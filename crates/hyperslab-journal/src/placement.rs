@@ -144,7 +144,8 @@ impl Journal {
     /// Appends records to the metadata log.
     pub(super) fn write_meta(&self, current: &mut ActiveSegment, bytes: &[u8]) -> std::io::Result<()> {
         let (end, ahead) = (current.meta_end + bytes.len() as u64, self.limits.ahead());
-        if end > current.meta_len {
+        let grows = end > current.meta_len;
+        if grows {
             let zeros = ahead > 0 && bytes.len() as u64 <= ahead;
             let len = if zeros { end.next_multiple_of(ahead) } else { end };
             current.room.for_meta(&*current.segment.meta, len, &self.limits, self.segment_list.used());
@@ -157,7 +158,7 @@ impl Journal {
         current.segment.meta.write_at(&[IoSlice::new(bytes)], current.meta_end)?;
         current.segment.dirty.store(true, Ordering::Release);
         current.meta_len = current.meta_len.max(end);
-        Ok(())
+        if grows { self.segment_list.reaches(current.segment.number, current.meta_len) } else { Ok(()) }
     }
 
     /// The data log of the active segment, created if there is none.

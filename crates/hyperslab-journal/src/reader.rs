@@ -187,7 +187,25 @@ impl Reader {
         }
     }
 
+    /// The reason, if the present segment has fewer bytes than its writer had recorded.
+    fn shortened(&self) -> Option<String> {
+        let (live, current) = (self.live?, self.current.as_ref()?);
+        let (has, had) = (current.meta.len(), live.least);
+        (current.number == live.last && has < had)
+            .then(|| format!("the segment has {has} bytes, and had {had} or more"))
+    }
+
+    /// Ends at the end of a segment that was cut off.
+    fn end_shortened(&mut self, reason: String) {
+        let (segment, offset) = self.current.as_ref().map_or((0, 0), |current| (current.number, current.offset));
+        self.damage = Some(Damage { segment, offset, unfinished: false, torn: false, reason, skipped: 0 });
+    }
+
     fn stop(&mut self, stop: Stop) -> Result<()> {
+        if let (Stop::Unfinished(_) | Stop::Wrong(..), Some(reason)) = (&stop, self.shortened()) {
+            self.end_shortened(reason);
+            return Ok(());
+        }
         let (number, offset, len) = self.current.as_ref().map_or((0, 0, 0), |c| (c.number, c.offset, c.meta.len()));
         let mut skipped = len - offset.min(len);
         for number in &self.segments {
@@ -278,6 +296,10 @@ impl Reader {
     fn open_next(&mut self) -> Result<bool> {
         if self.current.as_ref().is_some_and(|current| current.offset < current.meta.len()) {
             return Ok(true);
+        }
+        if let Some(reason) = self.shortened() {
+            self.end_shortened(reason);
+            return Ok(false);
         }
         let before = self.current.as_ref().map(|current| current.number);
         if let Some(number) = self.missing(before) {

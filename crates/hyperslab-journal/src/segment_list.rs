@@ -95,15 +95,37 @@ impl SegmentList {
         }
     }
 
-    /// Records a new segment, before any append in it is acknowledged. Where each write is durable by then, that waits for
-    /// [`SegmentList::is_durable`].
-    pub fn begins(&self, number: u64) -> std::io::Result<()> {
-        self.set_live(|live| live.last = if live.each_write { live.last } else { live.last.max(number) }).map(drop)
+    /// Records a new segment, or that the last one has grown, before any append there is acknowledged. Where each write is
+    /// durable by then, that waits for [`SegmentList::is_durable`].
+    pub fn reaches(&self, number: u64, len: u64) -> std::io::Result<()> {
+        let reach = |live: &mut LiveSegments| {
+            if !live.each_write {
+                live.reach(number, len)
+            }
+        };
+        self.set_live(reach).map(drop)
     }
 
-    /// Records durably that the beginning of a segment is durable, where each write is.
-    pub fn is_durable(&self, number: u64) -> std::io::Result<()> {
-        match self.set_live(|live| live.last = if live.each_write { live.last.max(number) } else { live.last })? {
+    /// Records durably that so many bytes of the last segment are durable, where each write is.
+    pub fn is_durable(&self, number: u64, len: u64) -> std::io::Result<()> {
+        match self.set_live(|live| {
+            if live.each_write {
+                live.reach(number, len)
+            }
+        })? {
+            true => self.head.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// Records that the last segment is about to be cut to this length; durably, where its length is.
+    pub fn shrinks(&self, len: u64) -> std::io::Result<()> {
+        let mut is_durable = false;
+        let shrink = |live: &mut LiveSegments| {
+            live.least = live.least.min(len);
+            is_durable = live.each_write;
+        };
+        match self.set_live(shrink)? && is_durable {
             true => self.head.sync(),
             false => Ok(()),
         }

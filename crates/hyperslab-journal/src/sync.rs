@@ -61,8 +61,11 @@ impl SegmentList {
             names.map_err(failed)?;
         }
         let segments = self.segments();
+        // What is appended meanwhile is not durable yet.
+        let last =
+            segments.last().map(|last| last.meta.len().map(|len| (last.number, len))).transpose().map_err(failed)?;
         segments.iter().try_for_each(|segment| segment.sync()).map_err(failed)?;
-        segments.last().map_or(Ok(()), |last| self.is_durable(last.number)).map_err(failed)?;
+        last.map_or(Ok(()), |(number, len)| self.is_durable(number, len)).map_err(failed)?;
         self.durable_before.fetch_max(reached, Ordering::AcqRel);
         Ok(())
     }

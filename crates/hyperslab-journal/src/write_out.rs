@@ -49,6 +49,8 @@ impl SegmentList {
             Ok(()) => match batch.flush(&*segment.meta, segment.data.get().map(|data| &**data)) {
                 Ok(()) => {
                     segment.dirty.store(true, Ordering::Release);
+                    let recorded = self.reaches(segment.number, batch.meta_at);
+                    recorded.map_err(|cause| self.not_taken(failed("append to journal", self.files.place(), cause)))?;
                     return Ok(WriteOut::All);
                 }
                 Err(cause) => self.not_taken(failed("append to journal", self.files.place(), cause)),

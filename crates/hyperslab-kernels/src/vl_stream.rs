@@ -20,6 +20,8 @@ pub struct Stream {
     pub batch: u64,
     /// Elements of a chunk.
     pub chunk: u64,
+    /// Whether elements are strings of variable length, all "abcd", instead of 32-bit integers.
+    pub strings: bool,
     /// Seed of the data.
     pub seed: u64,
 }
@@ -28,15 +30,14 @@ pub struct Stream {
 pub const KERNEL: Kernel = Kernel {
     name: "vl-stream",
     about: "a stream of single elements, each of which makes an array grow",
-    stands_for: "h5bench's vl_stream in its form for fixed-size elements: a serial program makes an array of int32 that may grow \
-        without limit, in chunks of 2048, and appends to it: the array grows by one element, and this element is written. What \
-        counts is the latency of the calls: results.json has their percentiles. The form for strings of variable length needs \
-        a type that workloads do not have yet.",
+    stands_for: "h5bench's vl_stream: a serial program makes an array that may grow without limit, in chunks of 2048, and appends \
+        to it: the array grows by one element, and this element is written. Elements are int32, or with type=vl strings of \
+        variable length, \"abcd\" each. What counts is the latency of the calls: results.json has their percentiles.",
     keys: &[
         key("operations", "N", "2000", "appends"),
         key("batch", "N", "1", "elements of an append"),
         key("chunk", "N", "2048", "elements of a chunk"),
-        key("type", "int32|vl", "int32", "type of an element; vl (strings of variable length) is refused"),
+        key("type", "int32|vl", "int32", "type of an element; vl: strings of variable length"),
         SEED,
     ],
     ranks: 1,
@@ -45,16 +46,13 @@ pub const KERNEL: Kernel = Kernel {
 };
 
 fn plan(values: &Values, ranks: usize, _: &dyn Files) -> Result<Vec<Phase>> {
-    if !values.word("type", &[("int32", true), ("vl", false)])? {
-        return Err(Error::unsupported("plan stream", "type=vl: workloads have no strings of variable length")
-            .hint("use type=int32"));
-    }
     let stream = Stream {
         ranks,
         file: "vl_stream.h5".into(),
         operations: values.positive("operations")?,
         batch: values.positive("batch")?,
         chunk: values.positive("chunk")?,
+        strings: values.word("type", &[("int32", false), ("vl", true)])?,
         seed: values.number("seed")?,
     };
     Ok(vec![Phase::new("vl-stream append", stream.write()?)])
@@ -70,18 +68,22 @@ impl Stream {
         if self.operations.checked_mul(self.batch).is_none_or(|all| all > 1 << 40) {
             return bad("more than 2^40 elements are appended");
         }
-        let mut spec = ArraySpec::new(Datatype::I32, &[0]);
+        let (dtype, fill, what) = match self.strings {
+            true => (Datatype::VariableString, Fill::Text("abcd".into()), "strings"),
+            false => (Datatype::I32, Fill::Index, "elements of 4 bytes"),
+        };
+        let mut spec = ArraySpec::new(dtype, &[0]);
         spec.max_shape = Some(vec![None]);
         spec.chunk = Some(Dims::from_slice(&[self.chunk]));
         let header = Header {
             version: WORKLOAD_VERSION,
             recorded: None,
             name: "vl-stream".into(),
-            about: format!("append {} times {} elements of 4 bytes", self.operations, self.batch),
+            about: format!("append {} times {} {what}", self.operations, self.batch),
             ranks: self.ranks,
             seed: self.seed,
             files: vec![FileDeclaration::created(&self.file)],
-            arrays: vec![ArrayDeclaration { spec, fill: Fill::Index }],
+            arrays: vec![ArrayDeclaration { spec, fill }],
         };
         crate::batches::workload(header, Appending(self.clone()))
     }

@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn a_stream_grows_by_what_it_writes(ranks in 1usize..4, operations in 1u64..20, batch in 1u64..4) {
-        let stream = Stream { ranks, file: "s.h5".into(), operations, batch, chunk: 8, seed: 1 };
+        let stream = Stream { ranks, file: "s.h5".into(), operations, batch, chunk: 8, strings: false, seed: 1 };
         let doing = doing(&stream.write().unwrap());
         let touched = doing.touched.values().next().unwrap();
         prop_assert_eq!(touched.shape[0], operations * batch);
@@ -298,7 +298,8 @@ fn what_contradicts_itself_is_refused() {
     ] {
         assert!(kernel.write().is_err(), "{kernel:?}");
     }
-    let stream = Stream { ranks: 1, file: "s".into(), operations: 1 << 50, batch: 1, chunk: 1, seed: 1 };
+    let stream =
+        Stream { ranks: 1, file: "s".into(), operations: 1 << 50, batch: 1, chunk: 1, strings: false, seed: 1 };
     assert!(stream.write().is_err() && Stream { chunk: 0, operations: 1, ..stream }.write().is_err());
 }
 

@@ -7,6 +7,7 @@ mod auto;
 mod background;
 mod cache;
 mod chunk_blocks;
+pub mod connector_settings;
 pub mod fork;
 mod interval_map;
 #[doc(hidden)]

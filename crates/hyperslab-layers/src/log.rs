@@ -60,6 +60,7 @@ use drain_throttle::DrainThrottle;
 use hyperslab_core::{Communicator, Container, Format, OpenMode, Result, Stack, StackElement};
 use log_state::LogState;
 use options::Options;
+pub(crate) use options::check_durability;
 use session::Session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

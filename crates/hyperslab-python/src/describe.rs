@@ -45,8 +45,12 @@ fn attributes(file: &File, name: &str) -> Result<Value> {
 
 /// Text as text; anything else as type, shape and bytes in hexadecimal digits.
 fn value_of(value: &Attribute) -> Value {
-    if let (Datatype::FixedString(_), Some(text)) = (&value.dtype, value.as_text()) {
+    if let Some(text) = value.as_text() {
         return text.into();
+    }
+    if let (Datatype::VariableString, Some(texts)) = (&value.dtype, value.texts()) {
+        let texts: Vec<_> = texts.into_iter().map(String::from_utf8_lossy).collect();
+        return json!({ "texts": texts, "shape": value.shape.to_vec() });
     }
     json!({ "dtype": value.dtype, "shape": value.shape.to_vec(), "data": digits(&value.data) })
 }

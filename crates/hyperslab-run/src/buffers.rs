@@ -2,7 +2,7 @@
 
 use crate::expected_data::ExpectedData;
 use hyperslab_core::{
-    Error, ErrorKind, Gather, MemoryLayout, MemoryView, MemoryViewMut, PageBuffer, Result, Scatter, Selection,
+    Error, ErrorKind, Gather, MemoryLayout, MemoryView, MemoryViewMut, PageBuffer, Result, Scatter, Selection, Strings,
 };
 
 /// Bytes filled or compared at a time.
@@ -19,6 +19,23 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
+    /// Compares strings that were read with what the workload says must be there.
+    pub fn check_strings(content: &ExpectedData, selection: &Selection, found: &Strings) -> Result<()> {
+        let expected = content.rules.strings(&content.shape, selection)?;
+        if *found == expected {
+            return Ok(());
+        }
+        let wrong = expected.iter().zip(found.iter()).position(|(expected, found)| expected != found);
+        let nth = wrong.unwrap_or(expected.len().min(found.len()));
+        let at = coordinates(selection, &content.shape, nth as u64);
+        let shown = |strings: &Strings| match strings.get(nth) {
+            Some(text) => format!("{:?}", String::from_utf8_lossy(&text[..text.len().min(32)])),
+            None => "nothing".into(),
+        };
+        let message = format!("element {at:?} holds {} instead of {}", shown(found), shown(&expected));
+        Err(Error::new(ErrorKind::Mismatch, "verify", message).target(&content.name))
+    }
+
     /// Bytes transferred, as opposed to bytes of the buffer.
     pub fn payload(content: &ExpectedData, selection: &Selection, memory: &MemoryLayout) -> Result<u64> {
         let per_element: u64 = memory.plan(&content.dtype)?.pieces.iter().map(|p| p.len).sum();

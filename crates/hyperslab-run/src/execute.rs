@@ -11,7 +11,8 @@ use crate::progress::Progress;
 use hyperslab_comm::Solo;
 use hyperslab_core::workload::{FileDeclaration, Step, Unchecked, Update, Workload};
 use hyperslab_core::{
-    Array, ArraySpec, Communicator, Container, Durability, Error, ErrorKind, Format, OpenMode, Result,
+    Array, ArraySpec, Communicator, Container, Datatype, Durability, Error, ErrorKind, Format, OpenMode, Result,
+    Selection, Strings, TransferMode,
 };
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -141,7 +142,9 @@ pub fn run_rank(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) -> Resul
     while let (Some(step), took) = executor.clock.exclude(|| steps.next()) {
         executor.recorder.prepare += took;
         for (slot, selection) in steps.reads() {
-            if let Ok(Slot { array, .. }) = occupied(&executor.slots, slot) {
+            if let Ok(Slot { array, content, .. }) = occupied(&executor.slots, slot)
+                && content.dtype != Datatype::VariableString
+            {
                 array.prefetch(selection);
             }
         }
@@ -208,6 +211,12 @@ impl Executor<'_> {
                 let container = container(&self.files, file)?;
                 let found = self.recorder.time(Operation::Open, 0, || container.array(&name))?;
                 self.occupy(slot, file, array, &name, found)?;
+            }
+            Step::Write { slot, selection, transfer, .. } if self.holds_strings(slot)? => {
+                return self.write_strings(slot, &selection, transfer);
+            }
+            Step::Read { slot, selection, transfer, .. } if self.holds_strings(slot)? => {
+                return self.read_strings(slot, &selection, transfer);
             }
             Step::Write { slot, selection, memory, transfer } => {
                 let Slot { array, content, written, .. } = occupied(&self.slots, slot)?;
@@ -277,6 +286,39 @@ impl Executor<'_> {
             }
         }
         Ok(0)
+    }
+
+    fn holds_strings(&self, slot: u32) -> Result<bool> {
+        Ok(occupied(&self.slots, slot)?.content.dtype == Datatype::VariableString)
+    }
+
+    fn write_strings(&mut self, slot: u32, selection: &Selection, transfer: TransferMode) -> Result<u64> {
+        let Slot { array, content, written, .. } = occupied(&self.slots, slot)?;
+        written.set(true);
+        let (strings, took) = self.clock.exclude(|| content.rules.strings(&content.shape, selection));
+        let strings = strings?;
+        self.recorder.prepare += took;
+        self.recorder
+            .time(Operation::Write, strings.bytes(), || array.write_strings(selection, &strings, transfer))
+            .map_err(|error| error.target(&content.name))?;
+        Ok(strings.bytes())
+    }
+
+    fn read_strings(&mut self, slot: u32, selection: &Selection, transfer: TransferMode) -> Result<u64> {
+        let Slot { array, content, checked, .. } = occupied(&self.slots, slot)?;
+        let checked = *checked;
+        let read = || array.read_strings(selection, transfer);
+        let found = self
+            .recorder
+            .time_sized(Operation::Read, read, Strings::bytes)
+            .map_err(|error| error.target(&content.name))?;
+        if checked {
+            let (right, took) = self.clock.exclude(|| Buffers::check_strings(content, selection, &found));
+            right?;
+            self.recorder.check += took;
+        }
+        self.read_unchecked |= self.context.verify && !checked;
+        Ok(found.bytes())
     }
 
     fn open_file(&mut self, file: u32, how: OpenMode) -> Result<()> {

@@ -130,11 +130,21 @@ impl Recorder {
 
     /// Times one call. A failed call is not counted.
     pub fn time<T>(&mut self, operation: Operation, bytes: u64, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.time_sized(operation, call, |_| bytes)
+    }
+
+    /// The same for a call whose result tells how many bytes were transferred.
+    pub fn time_sized<T>(
+        &mut self,
+        operation: Operation,
+        call: impl FnOnce() -> Result<T>,
+        bytes: impl FnOnce(&T) -> u64,
+    ) -> Result<T> {
         let from = self.clock.counted();
         let value = call()?;
         let took = self.clock.counted().saturating_sub(from);
         let clock = self.clock.clone();
-        let (noted, keeping) = clock.exclude(|| self.note(operation, bytes, from, took));
+        let (noted, keeping) = clock.exclude(|| self.note(operation, bytes(&value), from, took));
         self.prepare += keeping;
         noted.map(|()| value)
     }

@@ -5,7 +5,7 @@ use crate::data_seed::DataSeed;
 use crate::execute::{RunContext, container, no_array};
 use crate::expected_data::{ExpectedData, Extents};
 use hyperslab_core::workload::{Step, Unchecked};
-use hyperslab_core::{Array, Communicator, Container, Error, ErrorKind, OpenMode, Result, TransferMode};
+use hyperslab_core::{Array, Communicator, Container, Datatype, Error, ErrorKind, OpenMode, Result, TransferMode};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -43,6 +43,14 @@ pub(crate) fn read_back(context: &RunContext<'_>, comm: &Arc<dyn Communicator>) 
                 let seed = seeds[file as usize];
                 let expected = ExpectedData::of(context.workload, array, &name, &*open, seed, Extents::AtLeast)?;
                 slots.insert(slot, (open, expected));
+            }
+            Step::Write { slot, selection, .. }
+                if slots.get(&slot).is_some_and(|(_, content)| content.dtype == Datatype::VariableString) =>
+            {
+                let (array, content) = slots.get(&slot).ok_or_else(|| no_array(slot))?;
+                let found = array.read_strings(&selection, TransferMode::Independent)?;
+                Buffers::check_strings(content, &selection, &found)?;
+                bytes += found.bytes();
             }
             Step::Write { slot, selection, memory, .. } => {
                 let (array, content) = slots.get(&slot).ok_or_else(|| no_array(slot))?;

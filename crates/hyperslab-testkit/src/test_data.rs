@@ -43,6 +43,8 @@ pub fn element(dtype: &Datatype, seed: u64) -> Vec<u8> {
             let value = (noise.next() % 20_001) as f64 / 8.0 - 1250.0;
             float_bytes(value, *bytes, *order == hyperslab_core::ByteOrder::Big)
         }
+        // It has no packed form.
+        Datatype::VariableString => vec![0; size],
         Datatype::Integer { .. } | Datatype::Opaque(_) => (0..size).map(|_| noise.byte()).collect(),
         Datatype::Compound(compound) => {
             let mut out: Vec<u8> = (0..size).map(|_| noise.byte()).collect();

@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Container, Error, Format, Hierarchy, MemoryLayout, MemoryView,
-    MemoryViewMut, OpenMode, Request, Result, Selection, Telemetry, TransferMode,
+    MemoryViewMut, OpenMode, Request, Result, Selection, Strings, Telemetry, TransferMode,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -100,6 +100,14 @@ impl Array for PinnedArray {
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.enter()?.read(selection, memory, transfer)
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.enter()?.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.enter()?.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

@@ -43,7 +43,7 @@ fn of<const SLOT: usize>() -> &'static Class {
     let head = [
         CLASS_VERSION as usize | (VALUE as usize) << 32,
         NAME.as_ptr() as usize,
-        crate::settings::STRING_VERSION as usize,
+        crate::STRING_VERSION as usize,
         0, // capabilities: those of the connector below
     ];
     let life = fields![introspect::initialize::<SLOT>, introspect::terminate::<SLOT>];

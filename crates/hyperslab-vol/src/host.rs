@@ -7,10 +7,10 @@ mod parallel;
 use crate::class::{self, Class};
 use crate::settings::Settings;
 use crate::stats::{self, Stats, Unwritten, Whose};
-use api::{Api, Const, Ptr};
+use api::{Api, Const, Herr, Hid, Ptr};
 use hyperslab_core::{Error, lock};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
@@ -401,9 +401,42 @@ impl Host {
         result
     }
 
-    /// The library's last error as ours. Its stack is left as it is: the program finds the cause there.
+    /// The library's last error as ours, with the number that the system gave. Its stack is left as it is: the program finds
+    /// the cause there.
     pub(crate) fn failed(&self, doing: &'static str) -> Error {
-        Error::new(hyperslab_core::ErrorKind::Io, doing, "libhdf5 refused")
+        let cause = self.system_error().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Error::new(hyperslab_core::ErrorKind::Io, doing, format!("libhdf5 refused{cause}"))
+    }
+
+    /// The error of the system that the library's error stack tells of, which it writes as `errno = N`.
+    fn system_error(&self) -> Option<std::io::Error> {
+        /// `H5E_error2_t`.
+        #[repr(C)]
+        struct Entry {
+            class: Hid,
+            major: Hid,
+            minor: Hid,
+            line: c_uint,
+            function: *const libc::c_char,
+            file: *const libc::c_char,
+            text: *const libc::c_char,
+        }
+        unsafe extern "C" fn visit(_: c_uint, entry: *const Entry, found: Ptr) -> Herr {
+            // SAFETY: the library hands an entry of its stack and what it was given, for the time of this call.
+            let (entry, found) = unsafe { (entry.as_ref(), found.cast::<Option<i32>>().as_mut()) };
+            if let (Some(entry), Some(found)) = (entry, found) {
+                // SAFETY: a text of the library, or null.
+                let text = unsafe { text(entry.text) };
+                let number =
+                    text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.trim().parse().ok());
+                *found = found.or(number);
+            }
+            0
+        }
+        let mut found: Option<i32> = None;
+        // SAFETY: called inside a call of the library; `found` outlives the walk.
+        unsafe { self.H5Ewalk2(0, 0, visit as Ptr, (&raw mut found).cast()) };
+        found.filter(|number| *number != 0).map(std::io::Error::from_raw_os_error)
     }
 }
 

@@ -24,7 +24,7 @@ mod stats;
 mod terminate;
 mod trace;
 
-pub use settings::STRING_VERSION;
+pub use hyperslab_layers::connector_settings::STRING_VERSION;
 
 use host::api::Const;
 use std::ffi::c_int;

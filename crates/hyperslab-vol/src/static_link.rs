@@ -11,7 +11,7 @@ macro_rules! register {
         fn find(name: &str) -> *mut ::std::ffi::c_void {
             $crate::register!(@find name {
             H5get_libversion H5allocate_memory H5free_memory H5Iinc_ref H5Idec_ref H5Eget_current_stack
-            H5Eset_current_stack H5Eget_auto2 H5Eset_auto2 H5Pget_vol_info H5Pset_vol H5Pcopy H5Pcreate H5Pclose
+            H5Eset_current_stack H5Ewalk2 H5Eget_auto2 H5Eset_auto2 H5Pget_vol_info H5Pset_vol H5Pcopy H5Pcreate H5Pclose
             H5Pequal H5Pexist H5Pcopy_prop H5Pget H5Pset_cache H5Pget_layout H5Pget_chunk H5Pget_chunk_opts
             H5Pget_chunk_cache H5Pset_chunk_cache H5Pget_cache H5Pget_nfilters H5Pget_filter2 H5Pget_external_count
             H5Pget_alloc_time H5Pget_fill_time H5Pfill_value_defined H5Pget_fill_value H5Pget_driver H5Pset_fapl_sec2

@@ -157,6 +157,11 @@ impl Stats {
         self.memory.fetch_sub(bytes, Relaxed);
     }
 
+    /// Chunks of a dataset that were noted are in the file after all.
+    pub(crate) fn note_written(&self, file: &str, dataset: &str) {
+        lock(&self.unwritten).retain(|lost| (lost.file.as_str(), lost.dataset.as_str()) != (file, dataset));
+    }
+
     /// Notes data that cannot be written though the program was told that it was: once for each dataset.
     pub(crate) fn note_unwritten(&self, lost: Unwritten) {
         unwritten::note(&mut lock(&self.unwritten), lost);

@@ -374,6 +374,7 @@ impl Format for NativeFormat {
                 resize: true,
                 chunks: true,
                 compound: true,
+                strings: false,
                 max_rank: hyperslab_core::MAX_RANK,
                 ..DataModel::default()
             },

@@ -379,6 +379,8 @@ def _array_of(file: File, name: str) -> Array:
 
 
 def _dtype(said: Any) -> np.dtype:
+    if said == "string":
+        raise NotImplementedError("strings of variable length cannot be read here; use h5py, netCDF4 or zarr")
     if isinstance(said, str):
         return np.dtype("bool" if said == "|b1" else said)
     fields = said["fields"]
@@ -395,5 +397,7 @@ def _dtype(said: Any) -> np.dtype:
 def _attribute(said: Any) -> Any:
     if isinstance(said, str):
         return said
+    if "texts" in said:
+        return np.array(said["texts"], dtype=object).reshape(said["shape"])
     values = np.frombuffer(bytes.fromhex(said["data"]), _dtype(said["dtype"])).reshape(said["shape"])
     return values if said["shape"] else values[()]

@@ -1,6 +1,7 @@
 //! The variables that put the connector into a program.
 
 use anyhow::{Result, bail};
+use hyperslab_layers::connector_settings::{ConnectorSettings, meant_variable};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
@@ -46,6 +47,27 @@ impl Environment {
     /// Takes the connector out of a program that the user's own variables put it into.
     pub fn remove(command: &mut Command) -> &mut Command {
         command.env_remove(CONNECTOR)
+    }
+
+    /// Refuses settings, of the user's own variables too, with which the connector would do nothing. What looks like one of them
+    /// misspelt, and settings that do not count here, are told.
+    pub fn check(&self) -> Result<Vec<String>> {
+        let set = |name: &str| self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        let variable = |name: &str| set(name).or_else(|| std::env::var_os(name));
+        let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+        if let (_, _, Some(wrong)) = ConnectorSettings::parse("", &text) {
+            bail!("{wrong}\n  try: another value, or none (unset the variable); nothing was run");
+        }
+        let misspelt = std::env::vars_os().filter_map(|(name, _)| {
+            let name = name.to_str()?;
+            let meant = meant_variable(name).filter(|meant| std::env::var_os(meant).is_none())?;
+            Some(format!("{name} is no setting of the connector; {meant} is"))
+        });
+        let string = std::env::var(CONNECTOR).ok().and_then(|text| {
+            let (_, own) = text.trim().split_once(char::is_whitespace)?;
+            Some(format!("{CONNECTOR} has settings of its own, {:?}, which do not count here: use options", own.trim()))
+        });
+        Ok(misspelt.chain(string).collect())
     }
 
     /// Hands them to a program.

@@ -19,7 +19,7 @@ pub enum Launched {
     NotStarted(ExitCode),
 }
 
-/// Runs `words` with the variables of `environment`. Statistics are gathered in a private file, which is gone afterwards.
+/// Runs `words` with the variables of `environment`, which are checked before. Statistics are gathered in a private file, which is gone afterwards.
 pub fn launch(words: &[OsString], environment: Environment) -> Result<Launched> {
     let (program, arguments) = words.split_first().context("there is no command to run")?;
     launch_command(Command::new(program).args(arguments), environment)
@@ -27,6 +27,9 @@ pub fn launch(words: &[OsString], environment: Environment) -> Result<Launched> 
 
 /// The same of a command that is made ready.
 pub fn launch_command(command: &mut Command, mut environment: Environment) -> Result<Launched> {
+    for remark in environment.check()? {
+        say(&format!("hyperslab: {remark}\n"));
+    }
     let folder =
         tempfile::Builder::new().prefix("hyperslab-run-").tempdir().context("cannot make a temporary folder")?;
     let path = folder.path().join("stats.jsonl");

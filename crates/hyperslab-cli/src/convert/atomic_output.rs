@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 /// `path` with something before and after its name, in the same directory.
-fn beside(path: &Path, suffix: &str) -> Option<PathBuf> {
+pub fn beside(path: &Path, suffix: &str) -> Option<PathBuf> {
     let mut name = OsString::from(".");
     name.push(path.file_name()?);
     name.push(format!(".{}.{suffix}", std::process::id()));

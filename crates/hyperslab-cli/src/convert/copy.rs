@@ -1,18 +1,22 @@
 //! All objects of one container, copied to another by ranks that are threads.
 
+use super::made_order::MadeOrder;
 use super::progress::{Copied, Watch};
 use super::rechunk::RechunkPlan;
 use super::scratch::{Scratch, with_scratch};
 use super::storage::Storage;
 use hyperslab_core::{
-    Array, ArraySpec, Caps, Communicator, Container, Durability, Error, ErrorKind, Filter, Format, MemoryView,
-    MemoryViewMut, OpenMode, Result, Selection, TransferMode, agree, dims,
+    Array, ArraySpec, Caps, Communicator, Container, Datatype, Durability, Error, ErrorKind, Filter, Format,
+    MemoryView, MemoryViewMut, OpenMode, Result, Selection, TransferMode, agree, dims,
 };
 use hyperslab_layers::ChunkBlocks;
 use hyperslab_run::Progress;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Strings of variable length that a rank has in memory at a time.
+const MOST_STRINGS: u64 = 1 << 16;
 
 /// What is to be copied, and how.
 pub struct Conversion<'a> {
@@ -26,6 +30,10 @@ pub struct Conversion<'a> {
     pub memory: u64,
     /// What cannot be held is left out.
     pub lossy: bool,
+    /// The user asks for alignment, and wants to know what came of it.
+    pub aligned: bool,
+    /// In which order things were made.
+    pub order: MadeOrder,
 }
 
 /// What was copied.
@@ -55,6 +63,7 @@ struct Copying<'a> {
     copied: &'a Copied,
     progress: &'a Progress,
     lossy: bool,
+    order: &'a MadeOrder,
     /// How many rows arrays that grow together have.
     rows: Option<u64>,
     summary: Summary,
@@ -93,10 +102,14 @@ impl Conversion<'_> {
             copied,
             progress,
             lossy: self.lossy,
+            order: &self.order,
             rows: None,
             summary: Summary::default(),
         };
         copying.everything()?;
+        if self.aligned {
+            copying.summary.notes.extend(copying.output.diagnostics());
+        }
         copying.output.flush(Durability::Durable)?;
         copying.output.close()?;
         copying.input.close()?;
@@ -107,19 +120,10 @@ impl Conversion<'_> {
 impl Copying<'_> {
     fn everything(&mut self) -> Result<()> {
         self.attributes("")?;
-        for group in self.input.groups()? {
-            if !self.caps.data.groups {
-                self.without_group(&group)?;
-                continue;
-            }
-            self.output.create_group(&group)?;
-            self.attributes(&group)?;
-            self.summary.groups += 1;
-        }
-        let names = self.input.arrays()?;
+        let (groups, names) = (self.input.groups()?, self.input.arrays()?);
         let mut total = 0u64;
         let mut readable = Vec::with_capacity(names.len());
-        for name in names {
+        for name in self.order.sorted(names) {
             match self.spec_of(&name).and_then(|spec| Ok((dims::byte_count(&spec.shape, spec.dtype.size())?, spec))) {
                 Ok((bytes, spec)) => {
                     total = total.saturating_add(bytes);
@@ -130,12 +134,28 @@ impl Copying<'_> {
         }
         self.storage.check_arrays(&readable)?;
         self.copied.expect(total);
-        for (name, _) in &readable {
-            match self.array(name).map_err(|error| error.target(name)) {
+        let readable: BTreeSet<String> = readable.into_iter().map(|(name, _)| name).collect();
+        let objects = groups.iter().chain(&readable).cloned().collect();
+        for name in self.order.sorted(objects) {
+            if !readable.contains(&name) {
+                self.group(&name)?;
+                continue;
+            }
+            match self.array(&name).map_err(|error| error.target(&name)) {
                 Ok(()) => self.summary.arrays += 1,
                 Err(error) => self.leave_out(error)?,
             }
         }
+        Ok(())
+    }
+
+    fn group(&mut self, group: &str) -> Result<()> {
+        if !self.caps.data.groups {
+            return self.without_group(group);
+        }
+        self.output.create_group(group)?;
+        self.attributes(group)?;
+        self.summary.groups += 1;
         Ok(())
     }
 
@@ -172,7 +192,7 @@ impl Copying<'_> {
     }
 
     fn attributes(&mut self, object: &str) -> Result<()> {
-        for name in self.input.attributes(object)? {
+        for name in self.order.attributes(object, self.input.attributes(object)?) {
             let located = |error: Error| error.target(format!("attribute {name} of {object:?}"));
             let value = self.input.attribute(object, &name);
             match value.and_then(|value| self.output.set_attribute(object, &name, &value)).map_err(located) {
@@ -229,6 +249,7 @@ impl Copying<'_> {
         // Chunks as they are now: two ranks never write to the same.
         let plan = RechunkPlan::new(&from, &target.spec()?, self.memory, self.comm.size())?;
         let done = match &plan.reads {
+            _ if from.dtype == Datatype::VariableString => agree(&**self.comm, self.strings(&*source, &*target, &plan)),
             None => agree(&**self.comm, self.direct(&*source, &*target, &plan)),
             Some(reads) => {
                 let message = "arrays whose chunks had too little in common for the memory went through a scratch array \
@@ -274,6 +295,21 @@ impl Copying<'_> {
                 source.read(piece, MemoryViewMut::packed(&mut buffer), TransferMode::Independent)?;
                 target.write(piece, MemoryView::packed(&buffer), TransferMode::Independent)?;
                 self.copied.add(len);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Copies blocks of strings of variable length. How much memory they take is known once they are read.
+    fn strings(&self, source: &dyn Array, target: &dyn Array, plan: &RechunkPlan) -> Result<()> {
+        let size = target.spec()?.dtype.size();
+        for number in self.mine(plan, &plan.writes) {
+            plan.writes.each_piece(number, (plan.piece / size).min(MOST_STRINGS), |piece| {
+                self.check_stop()?;
+                let strings = source.read_strings(piece, TransferMode::Independent)?;
+                target.write_strings(piece, &strings, TransferMode::Independent)?;
+                self.copied.add(piece.len() * size);
                 Ok(())
             })?;
         }

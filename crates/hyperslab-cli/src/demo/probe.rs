@@ -2,7 +2,7 @@
 
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Bytes, Communicator, Container, Durability, Format, Hierarchy, MemoryLayout,
-    MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, TransferMode,
+    MemoryView, MemoryViewMut, OpenMode, Request, Result, Selection, Strings, TransferMode,
 };
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -124,6 +124,14 @@ impl Array for Probe<dyn Array> {
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         self.seen.watch(|| self.inner.read(selection, memory, transfer))
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.seen.watch(|| self.inner.write_strings(selection, strings, transfer))
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.seen.watch(|| self.inner.read_strings(selection, transfer))
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

@@ -94,10 +94,13 @@ pub fn losses(replayed: &Replayed, options: &RecoverOptions) -> bool {
             }
             (false, _) => {
                 println!("  LOST: {name} is damaged in segment {segment} at byte {offset}: {}", escaped(reason));
-                println!(
-                    "  everything before is recovered; {} of records from there on are not",
-                    display_size(*skipped)
-                );
+                match skipped {
+                    0 => println!("  everything before is recovered; what followed is gone"),
+                    _ => println!(
+                        "  everything before is recovered; {} of records from there on are not",
+                        display_size(*skipped)
+                    ),
+                }
                 if !options.dry_run && options.to.is_none() {
                     println!("  its files are kept, with {name}.damaged as their head");
                 }

@@ -8,7 +8,7 @@ pub fn text(dtype: &Datatype, bytes: &[u8]) -> String {
         Datatype::Integer { signed, order, .. } => integer(&in_order(bytes, *order), *signed),
         Datatype::Float { size, order } => float(*size, &in_order(bytes, *order)),
         Datatype::Bool => if bytes.first().is_some_and(|byte| *byte != 0) { "true" } else { "false" }.into(),
-        Datatype::FixedString(_) => quoted(bytes),
+        Datatype::FixedString(_) | Datatype::VariableString => quoted(bytes),
         Datatype::Opaque(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         Datatype::Compound(compound) => {
             let field = |field: &hyperslab_core::Field| {

@@ -118,7 +118,8 @@ impl<'a> CdlHeader<'a> {
         let is_stated = spec.fill_value != default || listed.iter().any(|name| name == "_FillValue");
         if let Some(fill) = spec.fill_value.as_ref().filter(|_| is_stated) {
             let bytes = if matches!(spec.dtype, Datatype::FixedString(_)) { &fill[..1.min(fill.len())] } else { fill };
-            writeln!(out, "{indent}\t\t{name}:_FillValue = {} ;", element::text(&spec.dtype, bytes))?;
+            let kind = if spec.dtype == Datatype::VariableString { "string " } else { "" };
+            writeln!(out, "{indent}\t\t{kind}{name}:_FillValue = {} ;", element::text(&spec.dtype, bytes))?;
         }
         let attributes: Vec<String> = listed.into_iter().filter(|name| name != "_FillValue").collect();
         self.attributes(out, path, &name, &attributes, indent)?;
@@ -135,11 +136,11 @@ impl<'a> CdlHeader<'a> {
         indent: &str,
     ) -> io::Result<()> {
         for name in names {
-            let value = match self.file.attribute(object, name) {
-                Ok(value) => value_text(&value),
-                Err(error) => format!("// {}", plain(&error.to_string())),
+            let (kind, value) = match self.file.attribute(object, name) {
+                Ok(value) => (if is_strings(&value) { "string " } else { "" }, value_text(&value)),
+                Err(error) => ("", format!("// {}", plain(&error.to_string()))),
             };
-            writeln!(out, "{indent}\t\t{shown}:{} = {value} ;", plain(name))?;
+            writeln!(out, "{indent}\t\t{kind}{shown}:{} = {value} ;", plain(name))?;
         }
         Ok(())
     }
@@ -148,6 +149,12 @@ impl<'a> CdlHeader<'a> {
     fn storage(&self, path: &str, spec: &ArraySpec) -> String {
         let size =
             |extents: &[u64]| dims::byte_count(extents, spec.dtype.size()).map_or_else(|e| e.to_string(), display_size);
+        let strings = |extents: &[u64]| {
+            dims::element_count(extents)
+                .map_or_else(|e| e.to_string(), |n| format!("{n} string{}", if n == 1 { "" } else { "s" }))
+        };
+        let is_text = spec.dtype == Datatype::VariableString;
+        let size = |extents: &[u64]| if is_text { strings(extents) } else { size(extents) };
         let mut words = vec![size(&spec.shape)];
         words.push(match &spec.chunk {
             Some(chunk) => format!("chunks of {} ({})", dims::display(chunk), size(chunk)),
@@ -161,6 +168,15 @@ impl<'a> CdlHeader<'a> {
             words.push(format!("{} on disk", display_size(*bytes)));
         }
         words.join(", ")
+    }
+}
+
+/// Whether NetCDF has a value as strings, not as characters: lists of texts always are.
+fn is_strings(value: &Attribute) -> bool {
+    match value.dtype {
+        Datatype::VariableString => true,
+        Datatype::FixedString(_) => !value.shape.is_empty(),
+        _ => false,
     }
 }
 
@@ -178,6 +194,7 @@ fn type_name(dtype: &Datatype) -> String {
         Datatype::Float { size: 4, .. } => "float".into(),
         Datatype::Float { size: 8, .. } => "double".into(),
         Datatype::FixedString(_) => "char".into(),
+        Datatype::VariableString => "string".into(),
         Datatype::Compound(compound) => {
             let fields =
                 compound.fields.iter().map(|field| format!("{} {}", type_name(&field.dtype), plain(&field.name)));
@@ -197,6 +214,9 @@ fn remark(dtype: &Datatype) -> &'static str {
 /// The value of an attribute.
 pub fn value_text(value: &Attribute) -> String {
     let size = (value.dtype.size() as usize).max(1);
+    if let (Datatype::VariableString, Some(texts)) = (&value.dtype, value.texts()) {
+        return texts.into_iter().map(element::quoted).collect::<Vec<_>>().join(", ");
+    }
     let words: Vec<String> = value.data.chunks(size).map(|bytes| element::text(&value.dtype, bytes)).collect();
     words.join(", ")
 }

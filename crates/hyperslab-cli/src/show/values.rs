@@ -4,7 +4,7 @@ use super::element;
 use crate::terminal::plain;
 use anyhow::{Result, bail};
 use hyperslab_core::units::display_size;
-use hyperslab_core::{Array, ArraySpec, MemoryViewMut, Selection, TransferMode};
+use hyperslab_core::{Array, ArraySpec, Datatype, MemoryViewMut, Selection, Strings, TransferMode};
 use std::io::Write;
 
 /// Most bytes of elements that are shown at a time.
@@ -28,12 +28,18 @@ pub fn print(
             display_size(bytes)
         );
     }
-    let mut data = vec![0; bytes as usize];
-    array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent)?;
+    let mut data = Vec::new();
+    let mut strings = Strings::new();
+    if spec.dtype == Datatype::VariableString {
+        strings = array.read_strings(selection, TransferMode::Independent)?;
+    } else {
+        data.resize(bytes as usize, 0);
+        array.read(selection, MemoryViewMut::packed(&mut data), TransferMode::Independent)?;
+    }
     // A row ends where the last dimension does.
     let row = selection.as_slab().and_then(|slab| slab.counts().last().copied()).unwrap_or(selection.len()).max(1);
     writeln!(out, " {} =", plain(name))?;
-    let elements: Vec<&[u8]> = data.chunks(size as usize).collect();
+    let elements: Vec<&[u8]> = data.chunks(size as usize).chain(strings.iter()).collect();
     let rows: Vec<&[&[u8]]> = elements.chunks(row as usize).collect();
     for (number, row) in rows.iter().enumerate() {
         let mut line = String::from(" ");

@@ -167,6 +167,14 @@ def stream(directory):
         assert file["my_test_dataset"].chunks == (2048,) and file["my_test_dataset"].maxshape == (None,)
 
 
+def strings(directory):
+    with h5py.File(directory / "vl_stream.h5") as file:
+        stream = file["my_test_dataset"]
+        assert stream.asstr()[...].tolist() == ["abcd"] * 300
+        assert stream.chunks == (2048,) and stream.maxshape == (None,)
+        assert h5py.check_string_dtype(stream.dtype).length is None
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](pathlib.Path(sys.argv[2]))
     print("right")

@@ -4,7 +4,7 @@
 mod write_coverage;
 
 use super::{FileDeclaration, Step, Unchecked, Update, Workload};
-use crate::{Dims, Error, MemoryLayout, OpenMode, Result, Selection, dims};
+use crate::{Datatype, Dims, Error, MemoryLayout, OpenMode, Result, Selection, dims};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -285,12 +285,21 @@ impl<'a> Walk<'a> {
         let open = self.slots.get(&slot).ok_or_else(|| no_array(slot))?;
         let dtype = &self.workload.header.arrays[open.array as usize].spec.dtype;
         selection.check_inside(&open.shape)?;
-        let plan = memory.plan(dtype)?;
-        let each: u64 = plan.pieces.iter().map(|piece| piece.len).sum();
+        let (each, whole, buffer) = match dtype {
+            Datatype::VariableString if !memory.is_packed() => {
+                return Err(refuse("strings of variable length can only be packed in memory"));
+            }
+            // How long they are is known when they are made.
+            Datatype::VariableString => (dtype.size(), true, selection.len().saturating_mul(dtype.size())),
+            _ => {
+                let plan = memory.plan(dtype)?;
+                let each = plan.pieces.iter().map(|piece| piece.len).sum();
+                (each, plan.covers_element(), memory.buffer_len(dtype, selection.len())?)
+            }
+        };
         let bytes = selection.len().saturating_mul(each);
-        self.buffer = self.buffer.max(memory.buffer_len(dtype, selection.len())?);
+        self.buffer = self.buffer.max(buffer);
         let file = open.file;
-        let whole = plan.covers_element();
         // Every open array has an entry.
         let entry = self.written.get_mut(&(file, open.name.clone()));
         let told = match (entry, write) {

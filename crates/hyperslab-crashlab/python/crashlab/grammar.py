@@ -54,8 +54,12 @@ class Writer:
 
     def free(self):
         taken = set(self.paths("group", "dataset", "strings", "soft"))
-        free = [name for name in NAMES + [f"n{self.made}"] if name not in taken and not any(
-            name.startswith(path + "/") for path in self.paths("dataset", "strings", "soft"))]
+        free = []
+        while not free:
+            free = [name for name in NAMES + [f"n{self.made}"] if name not in taken and not any(
+                name.startswith(path + "/") for path in self.paths("dataset", "strings", "soft"))]
+            # All of them are taken: the next number makes a name that is not.
+            self.made += not free
         return self.random.choice(free)
 
     def create(self):

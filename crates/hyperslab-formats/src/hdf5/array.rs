@@ -2,7 +2,7 @@
 
 use super::collective_stats::{Collective, Direction};
 use super::collective_transfer;
-use super::container::{Slot, closed, refuse_compact, refuse_writing};
+use super::container::{Slot, closed, refuse_compact, refuse_parallel_strings, refuse_writing};
 use super::dataset_filters;
 use super::dataspace;
 use super::dataspace_cache::DataspaceCache;
@@ -12,6 +12,7 @@ use super::direct_access::{self, Attach, DirectAccess, LibraryOnly};
 use super::handle::{DataPath, OwnedHandle};
 use super::library::{self, Id, count, done, truth};
 use super::ranks::Ranks;
+use super::strings;
 use super::transfer::{self, Request, Scratch};
 use hdf5_metno_sys::h5::HADDR_UNDEF;
 use hdf5_metno_sys::h5d::{self, H5D_alloc_time_t, H5D_fill_value_t, H5D_layout_t};
@@ -19,9 +20,10 @@ use hdf5_metno_sys::{h5p, h5t};
 use hyperslab_core::storage::{FileRules, StoredLayout};
 use hyperslab_core::{
     Array, ArraySpec, Datatype, Dims, Error, MAX_RANK, MemoryLayout, MemoryView, MemoryViewMut, Result, Selection,
-    Telemetry, TransferMode, dims,
+    Strings, Telemetry, TransferMode, dims,
 };
 use hyperslab_h5direct::WriteEffect;
+use std::ffi::c_char;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const RESIZING: &str = "resize";
@@ -211,6 +213,13 @@ impl Hdf5Array {
         dataset.library_transfer(WriteEffect::Nothing, || transfer::read(self.request(dataset), selection, memory))
     }
 
+    fn refuse_other_than_strings(&self, operation: &'static str) -> Result<()> {
+        match self.stored.dtype {
+            Datatype::VariableString => Ok(()),
+            _ => Err(Error::unsupported(operation, "the elements of this array are no strings of variable length")),
+        }
+    }
+
     fn mark(&self, error: Error) -> Error {
         error.backend(super::NAME).target(&self.name)
     }
@@ -373,6 +382,28 @@ impl Array for Hdf5Array {
         })
     }
 
+    /// Independent, also in collective transfers.
+    fn write_strings(&self, selection: &Selection, strings: &Strings, _: TransferMode) -> Result<()> {
+        self.with("write", |dataset| {
+            refuse_writing("write", self.context.writable)?;
+            self.refuse_other_than_strings("write")?;
+            if self.context.ranks.are_processes() {
+                return Err(refuse_parallel_strings("write"));
+            }
+            dataset.note_change();
+            let effect = WriteEffect::Elements(selection);
+            dataset.library_transfer(effect, || strings::write(self.request(dataset), selection, strings))
+        })
+    }
+
+    /// Independent, also in collective transfers.
+    fn read_strings(&self, selection: &Selection, _: TransferMode) -> Result<Strings> {
+        self.with("read", |dataset| {
+            self.refuse_other_than_strings("read")?;
+            dataset.library_transfer(WriteEffect::Nothing, || strings::read(self.request(dataset), selection))
+        })
+    }
+
     fn telemetry(&self) -> &dyn Telemetry {
         self
     }
@@ -452,6 +483,12 @@ pub(super) fn fill_value(list: &Id, stored: &Stored) -> Result<Option<Vec<u8>>> 
         done(DESCRIBING, h5p::H5Pfill_value_defined(list.raw(), &raw mut status))?;
         if status != H5D_fill_value_t::H5D_FILL_VALUE_USER_DEFINED {
             return Ok(None);
+        }
+        if stored.dtype == Datatype::VariableString {
+            let mut text: *mut c_char = std::ptr::null_mut();
+            done(DESCRIBING, h5p::H5Pget_fill_value(list.raw(), stored.memory.raw(), (&raw mut text).cast()))?;
+            // Empty text is what such elements are anyway.
+            return Ok(Some(strings::taken(text)).filter(|text| !text.is_empty()));
         }
         done(DESCRIBING, h5p::H5Pget_fill_value(list.raw(), stored.memory.raw(), value.as_mut_ptr().cast()))?;
     }

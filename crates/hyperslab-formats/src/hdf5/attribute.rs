@@ -5,11 +5,11 @@ use super::datatype;
 use super::errors;
 use super::library::{Id, c_text, done, hid_t, truth};
 use super::properties;
-use hdf5_metno_sys::h5::{H5_INDEX_NAME, H5_ITER_INC};
+use super::strings::{self, Pointers};
+use hdf5_metno_sys::h5::{H5_INDEX_CRT_ORDER, H5_INDEX_NAME, H5_ITER_INC, H5_index_t};
 use hdf5_metno_sys::h5a::{self, H5A_info_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
-use hdf5_metno_sys::h5t;
-use hyperslab_core::{Attribute, Datatype, Dims, Error, ErrorKind, Result, dims};
+use hyperslab_core::{Attribute, Datatype, Dims, Error, ErrorKind, Result, Strings, dims};
 use std::ffi::{CStr, c_char, c_void};
 
 const SETTING: &str = "set attribute";
@@ -24,10 +24,7 @@ pub(super) fn check(name: &str, value: &Attribute) -> Result<()> {
     if name.is_empty() {
         return Err(Error::invalid(SETTING, "an attribute needs a name"));
     }
-    let wanted = dims::byte_count(&value.shape, value.dtype.size())?;
-    if value.data.len() as u64 != wanted {
-        return Err(Error::invalid(SETTING, format!("the value has {} bytes, not {wanted}", value.data.len())));
-    }
+    value.check()?;
     c_text(SETTING, name).map(|_| ())
 }
 
@@ -38,6 +35,11 @@ pub(super) fn set(object: &Id, name: &str, value: &Attribute) -> Result<()> {
         datatype::mark_utf8(&kind)?;
     }
     let space = dataspace::simple(&value.shape, None)?;
+    if let (Datatype::VariableString, Some(texts)) = (&value.dtype, value.texts()) {
+        let pointers = Pointers::new(texts);
+        // SAFETY: there is one pointer to text for each element ([`check`]).
+        return unsafe { replace(object, name, &kind, &space, pointers.as_ptr().cast()) };
+    }
     // SAFETY: the data has the bytes that type and space say ([`check`]).
     unsafe { replace(object, name, &kind, &space, value.data.as_ptr().cast()) }
 }
@@ -69,7 +71,7 @@ pub(super) unsafe fn replace(object: &Id, name: &str, kind: &Id, space: &Id, dat
     Ok(())
 }
 
-/// Reads the attribute `name`. Text of variable length becomes text of the longest length found.
+/// Reads the attribute `name`.
 pub(super) fn get(object: &Id, name: &str) -> Result<Attribute> {
     let text = c_text(READING, name)?;
     // SAFETY: the object is live, the name ends in NUL.
@@ -86,7 +88,11 @@ pub(super) fn get(object: &Id, name: &str) -> Result<Attribute> {
     let empty = extents.is_none();
     let shape = extents.map_or_else(|| Dims::from_slice(&[0]), |e| e.shape);
     if datatype::is_variable_string(&kind)? {
-        return if empty { Ok(packed_texts(shape, &[])) } else { variable_text(&attribute, &kind, &space, shape) };
+        return if empty {
+            Ok(Attribute::strings(&shape, &Strings::new()))
+        } else {
+            variable_text(&attribute, &kind, &space, &shape)
+        };
     }
     let stored = datatype::read(&kind)?;
     let bytes = bounded(dims::byte_count(&shape, stored.dtype.size())?)?;
@@ -105,56 +111,42 @@ fn bounded(bytes: u64) -> Result<usize> {
     Ok(bytes as usize)
 }
 
-fn variable_text(attribute: &Id, kind: &Id, space: &Id, shape: Dims) -> Result<Attribute> {
-    let elements = dims::element_count(&shape)?;
+fn variable_text(attribute: &Id, kind: &Id, space: &Id, shape: &[u64]) -> Result<Attribute> {
+    let elements = dims::element_count(shape)?;
     bounded(elements.saturating_mul(size_of::<*mut c_char>() as u64))?;
     let mut pointers: Vec<*mut c_char> = vec![std::ptr::null_mut(); elements as usize];
+    if pointers.is_empty() {
+        return Ok(Attribute::strings(shape, &Strings::new()));
+    }
     // SAFETY: there is one pointer per element; libhdf5 fills them with NUL-terminated text of its own (or null),
     // which is copied before it is given back.
     unsafe {
-        if !pointers.is_empty() {
-            done(READING, h5a::H5Aread(attribute.raw(), kind.raw(), pointers.as_mut_ptr().cast()))?;
-        }
-        let texts: Vec<&[u8]> =
-            pointers.iter().map(|p| if p.is_null() { &[][..] } else { CStr::from_ptr(*p).to_bytes() }).collect();
-        let longest = texts.iter().map(|t| t.len()).max().unwrap_or(0).max(1) as u64;
-        let value = bounded(longest.saturating_mul(elements)).map(|_| packed_texts(shape, &texts));
-        if !pointers.is_empty() {
-            done(READING, h5t::H5Treclaim(kind.raw(), space.raw(), H5P_DEFAULT, pointers.as_mut_ptr().cast()))?;
-        }
-        value
+        done(READING, h5a::H5Aread(attribute.raw(), kind.raw(), pointers.as_mut_ptr().cast()))?;
+        let texts = strings::copied(&pointers);
+        strings::reclaim(kind, space, &mut pointers)?;
+        bounded(texts.bytes())?;
+        Ok(Attribute::strings(shape, &texts))
     }
-}
-
-/// Texts padded with NUL to the longest.
-fn packed_texts(shape: Dims, texts: &[&[u8]]) -> Attribute {
-    let longest = texts.iter().map(|t| t.len()).max().unwrap_or(0).max(1);
-    let mut data = vec![0u8; longest * texts.len()];
-    for (slot, text) in data.chunks_exact_mut(longest).zip(texts) {
-        slot[..text.len()].copy_from_slice(text);
-    }
-    Attribute { dtype: Datatype::FixedString(longest as u32), shape, data }
 }
 
 /// Names of the attributes of an object, sorted.
 pub(super) fn names(object: &Id) -> Result<Vec<String>> {
-    let mut names: Vec<String> = Vec::new();
-    // SAFETY: the callback gets exactly the vector passed here, which outlives the walk.
-    let status = unsafe {
-        h5a::H5Aiterate2(
-            object.raw(),
-            H5_INDEX_NAME,
-            H5_ITER_INC,
-            std::ptr::null_mut(),
-            Some(visit),
-            (&raw mut names).cast(),
-        )
-    };
-    if status < 0 {
-        return Err(errors::last("list attributes"));
-    }
+    let mut names = walk(object, H5_INDEX_NAME)?;
     names.sort_unstable();
     Ok(names)
+}
+
+/// The same in the order in which they were made, if the object keeps it.
+pub(super) fn names_in_order(object: &Id) -> Result<Vec<String>> {
+    walk(object, H5_INDEX_CRT_ORDER).or_else(|_| names(object))
+}
+
+fn walk(object: &Id, index: H5_index_t) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    let into = (&raw mut names).cast();
+    // SAFETY: the callback gets exactly the vector passed here, which outlives the walk.
+    let status = unsafe { h5a::H5Aiterate2(object.raw(), index, H5_ITER_INC, std::ptr::null_mut(), Some(visit), into) };
+    if status < 0 { Err(errors::last("list attributes")) } else { Ok(names) }
 }
 
 /// Keeps the name of one attribute. Must not unwind into C.

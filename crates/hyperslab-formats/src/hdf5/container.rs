@@ -97,6 +97,12 @@ pub(super) fn refuse_compact(operation: &'static str) -> Error {
         .hint("use layout=contiguous")
 }
 
+/// Error of strings of variable length in files shared by processes.
+pub(super) fn refuse_parallel_strings(operation: &'static str) -> Error {
+    let message = "parallel libhdf5 writes no strings of variable length";
+    Error::unsupported(operation, message).hint("write them with one rank, use text of fixed length (|S16), or zarr")
+}
+
 impl Hdf5Container {
     /// Takes over an open file.
     pub(super) fn new(
@@ -478,6 +484,9 @@ impl Hdf5Container {
             && self.context.ranks.count() > 1
         {
             return Err(mark(refuse_compact("create array")));
+        }
+        if spec.dtype == Datatype::VariableString && self.context.ranks.are_processes() {
+            return Err(mark(refuse_parallel_strings("create array")));
         }
         objects::path("create array", name)?;
         Ok(storage)

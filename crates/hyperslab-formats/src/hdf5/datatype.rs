@@ -49,6 +49,13 @@ pub(super) fn create(dtype: &Datatype) -> Result<Id> {
             }
             Ok(id)
         }
+        Datatype::VariableString => {
+            let id = copy(*h5t::H5T_C_S1)?;
+            // SAFETY: `id` is a live string type of our own.
+            done(DOING, unsafe { h5t::H5Tset_size(id.raw(), h5t::H5T_VARIABLE) })?;
+            mark_utf8(&id)?;
+            Ok(id)
+        }
         // SAFETY: makes a new type.
         Datatype::Opaque(size) => Id::take(DOING, unsafe { h5t::H5Tcreate(H5T_class_t::H5T_OPAQUE, *size as usize) }),
         Datatype::Compound(compound) => {
@@ -165,6 +172,10 @@ fn read_nested(file: &Id, depth: usize) -> Result<Stored> {
         },
         H5T_class_t::H5T_ENUM if is_boolean(file, size)? => plain(Datatype::Bool),
         H5T_class_t::H5T_ENUM => unknown("an enumeration other than {FALSE, TRUE}".into()),
+        H5T_class_t::H5T_STRING if is_variable_string(file)? => match depth {
+            0 => plain(Datatype::VariableString),
+            _ => unknown("a field of variable-length text".into()),
+        },
         H5T_class_t::H5T_STRING => read_string(file, size),
         H5T_class_t::H5T_OPAQUE => plain(Datatype::Opaque(size as u32)),
         H5T_class_t::H5T_COMPOUND => read_compound(file, size, depth),
@@ -237,10 +248,6 @@ fn is_boolean(file: &Id, size: usize) -> Result<bool> {
 }
 
 fn read_string(file: &Id, size: usize) -> Result<Stored> {
-    if is_variable_string(file)? {
-        return Err(Error::unsupported(DOING, "variable-length text cannot be read here")
-            .hint("store it as text of fixed length"));
-    }
     let memory = Id::take(DOING, unsafe_copy(file.raw()))?;
     if size == 1 {
         // A character: the end of a text has no place in it.

@@ -131,6 +131,11 @@ fn references_type() -> Result<Id> {
 }
 
 impl File<'_> {
+    /// The file.
+    pub(super) fn id(&self) -> &Id {
+        self.0
+    }
+
     /// Opens the root, a group or an array.
     pub(crate) fn object(&self, path: &str) -> Result<Object> {
         objects::open(READING, self.0, path, H5P_DEFAULT).map(Object)
@@ -201,9 +206,21 @@ impl File<'_> {
         done(WRITING, unsafe { h5l::H5Lmove(file, from.as_ptr(), file, to.as_ptr(), links.raw(), H5P_DEFAULT) })
     }
 
-    /// The paths of all datasets that pass `wanted`, with their addresses.
+    /// The paths of all datasets, with their addresses.
     fn datasets(&self) -> Result<Vec<(String, Reference)>> {
-        let mut found: Vec<(String, Reference)> = Vec::new();
+        let datasets = self.visited()?.into_iter().filter(|(kind, ..)| *kind == H5O_type_t::H5O_TYPE_DATASET);
+        Ok(datasets.map(|(_, path, address)| (path, address)).collect())
+    }
+
+    /// The paths of all groups and datasets, the root being empty, with their addresses.
+    pub(super) fn objects(&self) -> Result<Vec<(String, Reference)>> {
+        let known = [H5O_type_t::H5O_TYPE_DATASET, H5O_type_t::H5O_TYPE_GROUP];
+        let objects = self.visited()?.into_iter().filter(|(kind, ..)| known.contains(kind));
+        Ok(objects.map(|(_, path, address)| (if path == "." { String::new() } else { path }, address)).collect())
+    }
+
+    fn visited(&self) -> Result<Vec<Visited>> {
+        let mut found: Vec<Visited> = Vec::new();
         // SAFETY: the callback gets exactly the list passed here, which outlives the walk.
         let status = unsafe {
             let (file, into) = (self.0.raw(), (&raw mut found).cast());
@@ -247,14 +264,14 @@ impl File<'_> {
     }
 }
 
-/// Keeps the path and address of one dataset. Must not unwind into C.
+/// Type, path and address of an object.
+type Visited = (H5O_type_t, String, Reference);
+
+/// Keeps what is known of one object. Must not unwind into C.
 extern "C" fn visit(_at: hid_t, name: *const c_char, info: *const H5O_info2_t, client: *mut c_void) -> i32 {
-    // SAFETY: `client` is the list of `datasets`; libhdf5 passes a valid structure and NUL-terminated text.
-    let (found, info, name) =
-        unsafe { (&mut *client.cast::<Vec<(String, Reference)>>(), &*info, CStr::from_ptr(name)) };
-    if info.type_ == H5O_type_t::H5O_TYPE_DATASET {
-        found.push((name.to_string_lossy().into_owned(), address(info)));
-    }
+    // SAFETY: `client` is the list of `visited`; libhdf5 passes a valid structure and NUL-terminated text.
+    let (found, info, name) = unsafe { (&mut *client.cast::<Vec<Visited>>(), &*info, CStr::from_ptr(name)) };
+    found.push((info.type_, name.to_string_lossy().into_owned(), address(info)));
     0
 }
 
@@ -269,6 +286,17 @@ fn address(info: &H5O_info2_t) -> Reference {
 pub(crate) struct Object(Id);
 
 impl Object {
+    /// The object.
+    pub(super) fn id(&self) -> &Id {
+        &self.0
+    }
+
+    /// Whether it is a dataset.
+    pub(super) fn is_dataset(&self) -> bool {
+        // SAFETY: the object is live.
+        unsafe { h5i::H5Iget_type(self.0.raw()) == h5i::H5I_type_t::H5I_DATASET }
+    }
+
     /// Whether it has an attribute.
     pub(crate) fn has(&self, name: &str) -> Result<bool> {
         let name = c_text(READING, name)?;
@@ -423,13 +451,11 @@ impl Object {
 
     /// The type of a dataset; `None` for other objects.
     fn dataset_type(&self) -> Result<Option<Id>> {
-        // SAFETY: the object is live; what is returned is closed by `Id`.
-        unsafe {
-            if h5i::H5Iget_type(self.0.raw()) != h5i::H5I_type_t::H5I_DATASET {
-                return Ok(None);
-            }
-            Id::take(READING, h5d::H5Dget_type(self.0.raw())).map(Some)
+        if !self.is_dataset() {
+            return Ok(None);
         }
+        // SAFETY: the dataset is live; what is returned is closed by `Id`.
+        Id::take(READING, unsafe { h5d::H5Dget_type(self.0.raw()) }).map(Some)
     }
 
     /// The fill value that a dataset was created with.

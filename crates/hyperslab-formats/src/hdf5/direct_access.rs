@@ -12,7 +12,7 @@ use hdf5_metno_sys::h5::{HADDR_UNDEF, haddr_t, hsize_t};
 use hdf5_metno_sys::h5d::{self, H5D_fill_value_t, H5D_layout_t, H5D_space_status_t};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::{h5f, h5i, h5o, h5p, h5t};
-use hyperslab_core::{Dims, Error, ErrorKind, MAX_RANK, Result, Selection};
+use hyperslab_core::{Datatype, Dims, Error, ErrorKind, MAX_RANK, Result, Selection};
 use hyperslab_h5direct::{ChunkAddress, DatasetInfo, DirectDataset, Layout, Limits, MetadataBackend, WriteGuard};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -159,6 +159,9 @@ fn key(dataset: &Id) -> Result<Key> {
 /// Why a dataset cannot use the direct path, as far as its property lists say; `None` if it can. Independent.
 fn fallback_reason(dataset: &Id, stored: &Stored, by_mpi: bool) -> Result<Option<String>> {
     let because = |text: &str| Ok(Some(text.to_owned()));
+    if stored.dtype == Datatype::VariableString {
+        return because("its strings have variable length");
+    }
     // SAFETY: the dataset is live; identifiers made here are closed by `Id`; places to write to are variables.
     unsafe {
         let list = Id::take(DOING, h5d::H5Dget_create_plist(dataset.raw()))?;
@@ -229,7 +232,7 @@ fn allocates_with_filters(list: &Id) -> Result<bool> {
 
 /// Whether `H5Dchunk_iter` reports wrong coordinates (libhdf5 2.2, `H5D__earray_idx_iterate_cb`): an extensible array
 /// numbers its chunks with the unlimited dimension first, which the iteration ignores.
-fn lists_chunks_wrongly(dataset: &Id) -> Result<bool> {
+pub(super) fn lists_chunks_wrongly(dataset: &Id) -> Result<bool> {
     let mut index = 0;
     // SAFETY: the dataset is live and the place to write to is a variable; the space is closed by `Id`.
     let space = unsafe {
@@ -324,6 +327,17 @@ extern "C" fn visit(
     0
 }
 
+/// Calls `each` with the first element and the place of every chunk that is stored. Call under libhdf5's lock.
+pub(super) fn for_each_chunk(dataset: &Id, each: &mut dyn FnMut(&[u64], ChunkAddress)) -> Result<()> {
+    // SAFETY: the dataset is live; the space is closed by `Id`.
+    let space = Id::take("find chunks", unsafe { h5d::H5Dget_space(dataset.raw()) })?;
+    let rank = dataspace::extents(&space)?.map_or(0, |extents| extents.shape.len());
+    let mut data = Visit { each, rank: rank.min(MAX_RANK) };
+    // SAFETY: the dataset is live; the function gets a pointer to `data`, which outlives the call.
+    let status = unsafe { h5d::H5Dchunk_iter(dataset.raw(), H5P_DEFAULT, Some(visit), (&raw mut data).cast()) };
+    done("find chunks", status)
+}
+
 impl MetadataBackend for LibraryMetadata<'_> {
     fn dataset_address(&self, allocate: bool) -> Result<Option<u64>> {
         library::with(|| {
@@ -340,16 +354,7 @@ impl MetadataBackend for LibraryMetadata<'_> {
     }
 
     fn for_each_chunk(&self, each: &mut dyn FnMut(&[u64], ChunkAddress)) -> Result<()> {
-        library::with(|| {
-            // SAFETY: the dataset is live; the space is closed by `Id`.
-            let space = Id::take("find chunks", unsafe { h5d::H5Dget_space(self.dataset.raw()) })?;
-            let rank = dataspace::extents(&space)?.map_or(0, |extents| extents.shape.len());
-            let mut data = Visit { each, rank: rank.min(MAX_RANK) };
-            // SAFETY: the dataset is live; the function gets a pointer to `data`, which outlives the call.
-            let status =
-                unsafe { h5d::H5Dchunk_iter(self.dataset.raw(), H5P_DEFAULT, Some(visit), (&raw mut data).cast()) };
-            done("find chunks", status)
-        })
+        library::with(|| for_each_chunk(self.dataset, each))
     }
 
     fn read_chunk(&self, origin: &[u64], limit: usize, stored: &mut Vec<u8>) -> Result<u32> {

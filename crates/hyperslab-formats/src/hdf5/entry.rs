@@ -4,7 +4,7 @@
 mod option_table;
 mod settings;
 
-use crate::registry::{Advice, Beginning, Build, FormatEntry};
+use crate::registry::{Advice, Beginning, Build, CreationOrder, FormatEntry, JoinParts, MapFile};
 use hyperslab_core::storage::{AllocationTime, FileLayout, FileRules, FillTime, StorageRules};
 use hyperslab_core::{ChunkedFileCost, Error, Result, StackElement, TransferCost};
 pub(crate) use option_table::TABLE;
@@ -14,6 +14,21 @@ use option_table::{CACHE_W0, SIEVE};
 const BUILD: Option<Build> = Some(crate::hdf5::Hdf5::build);
 #[cfg(not(feature = "hdf5"))]
 const BUILD: Option<Build> = None;
+
+#[cfg(feature = "hdf5")]
+const FILE_MAP: Option<MapFile> = Some(crate::hdf5::file_map);
+#[cfg(not(feature = "hdf5"))]
+const FILE_MAP: Option<MapFile> = None;
+
+#[cfg(feature = "hdf5")]
+const CREATION_ORDER: Option<CreationOrder> = Some(crate::hdf5::creation_order);
+#[cfg(not(feature = "hdf5"))]
+const CREATION_ORDER: Option<CreationOrder> = None;
+
+#[cfg(feature = "hdf5")]
+const JOIN_PARTS: Option<JoinParts> = Some(crate::hdf5::join_subfiles);
+#[cfg(not(feature = "hdf5"))]
+const JOIN_PARTS: Option<JoinParts> = None;
 
 /// Registry entry.
 pub(crate) const ENTRY: FormatEntry = FormatEntry {
@@ -37,6 +52,9 @@ pub(crate) const ENTRY: FormatEntry = FormatEntry {
         settings: settings::settings,
     },
     stored_sizes: None,
+    file_map: FILE_MAP,
+    creation_order: CREATION_ORDER,
+    join_parts: JOIN_PARTS,
 };
 
 /// The largest alignment that is accepted: stripes of file systems are smaller by far.

@@ -222,6 +222,7 @@ impl Format for Hdf5 {
                 shared_growth: false,
                 chunks,
                 compound: true,
+                strings: true,
                 partial_fields: true,
                 fill_value: self.options.rules.fills(),
                 attributes: true,

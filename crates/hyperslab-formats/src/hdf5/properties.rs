@@ -7,6 +7,7 @@ use super::library::{Id, done, hid_t};
 use super::mpio;
 use super::options::{Locking, Options};
 use super::ranks::Ranks;
+use super::strings::Pointers;
 use hdf5_metno_sys::h5d::{
     H5D_CHUNK_CACHE_NBYTES_DEFAULT, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, H5D_CHUNK_CACHE_W0_DEFAULT, H5D_alloc_time_t,
     H5D_fill_time_t, H5D_layout_t,
@@ -16,7 +17,7 @@ use hdf5_metno_sys::h5p;
 use hdf5_metno_sys::h5t::H5T_cset_t;
 use hdf5_metno_sys::h5z::H5Z_FLAG_OPTIONAL;
 use hyperslab_core::storage::{AllocationTime, FillTime, StoredArray, StoredLayout};
-use hyperslab_core::{ArraySpec, Filter, Result};
+use hyperslab_core::{ArraySpec, Datatype, Filter, Result};
 use hyperslab_h5direct::FilterSpec;
 
 /// Kept, and found by it.
@@ -196,10 +197,17 @@ pub(super) fn array_creation(
                 }
             }
         }
-        if let Some(fill) = &spec.fill_value {
+        if spec.dtype == Datatype::VariableString {
+            // libhdf5 makes no such dataset without fill values, which are null.
+            set(h5p::H5Pset_fill_time(list.raw(), H5D_fill_time_t::H5D_FILL_TIME_IFSET))?;
+            if let Some(text) = &spec.fill_value {
+                let pointer = Pointers::new([text.as_slice()]);
+                set(h5p::H5Pset_fill_value(list.raw(), memory_type, pointer.as_ptr().cast()))?;
+            }
+        } else if let Some(fill) = &spec.fill_value {
             set(h5p::H5Pset_fill_value(list.raw(), memory_type, fill.as_ptr().cast()))?;
         }
-        if let Some(time) = options.rules.fill {
+        if let Some(time) = options.rules.fill.filter(|_| spec.dtype != Datatype::VariableString) {
             set(h5p::H5Pset_fill_time(list.raw(), fill_time(time)))?;
         }
         // libhdf5 does so anyway among processes, but the list of an array made in this process would not say so.

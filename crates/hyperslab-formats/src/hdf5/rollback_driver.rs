@@ -1,8 +1,8 @@
 //! The file driver of recoveries: as libhdf5's `sec2`, with a rollback journal before its writes.
 //!
 //! libhdf5 changes metadata in place. A recovery that is killed while it stores what a log has would leave a file that nothing
-//! opens, and the log could not be applied again. So the old bytes of metadata go into a [`Rollback`] first, every flush of the whole
-//! file commits, and the next recovery puts the file back to the last of them before it begins anew. Elements written around libhdf5
+//! opens, and the log could not be applied again. So the old bytes of metadata go into a [`Rollback`] first, durably, since logs may
+//! promise to outlive a loss of power; every flush of the whole file commits, and the next recovery puts the file back to the last of them before it begins anew. Elements written around libhdf5
 //! ([`ReplayedElements`]) stay through that: the log still has them.
 //!
 //! libhdf5 calls the functions with files that `open` has returned and that are not closed, one call at a time, under the lock;
@@ -198,7 +198,7 @@ fn begin(path: &Path, writable: bool) -> io::Result<RecoveredFile> {
     let identity = (about.dev(), about.ino());
     let rollback = match writable && about.is_file() {
         // A recovery ends with a sync, before which the log stays: the journal is needed against a kill alone.
-        true => Some(Arc::new(Rollback::begin(Arc::new(file.try_clone()?), path, false)?)),
+        true => Some(Arc::new(Rollback::begin(Arc::new(file.try_clone()?), path, true)?)),
         false => None,
     };
     let mut known = journals();

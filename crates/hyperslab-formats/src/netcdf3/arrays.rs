@@ -92,6 +92,7 @@ impl Array {
 /// Refuses what no variable is.
 pub(crate) fn check_spec(spec: &ArraySpec, version: Version) -> Result<CdfType> {
     spec.check()?;
+    spec.refuse_strings()?;
     let refuse = |message: String, hint: &str| Err(Error::unsupported("create", message).hint(hint));
     let kind = match &spec.dtype {
         Datatype::Bool => CdfType::Byte,

@@ -3,7 +3,6 @@
 use super::header::CdfAttribute;
 use super::types::{CdfType, Version};
 use crate::posix::byte_order::reverse_each;
-use crate::posix::metadata::check_attribute;
 use hyperslab_core::{Attribute, ByteOrder, Datatype, Dims, Error, Result, dims};
 
 /// The type that numbers are stored as; `None` for what is no number of the format.
@@ -61,14 +60,17 @@ pub(crate) fn check_version(operation: &'static str, kind: CdfType, version: Ver
 
 /// An attribute for the file. A single value and a list of one are the same there.
 pub(crate) fn store(name: &str, value: &Attribute, version: Version) -> Result<CdfAttribute> {
-    check_attribute(value)?;
+    value.check()?;
     let refuse = |message: String| Err(Error::unsupported("set attribute", message));
     let list = format!("attributes of classic NetCDF files are text or lists of numbers, not {}", value.dtype);
     let (kind, data) = match (&value.dtype, value.shape.as_slice()) {
         // Empty text, as `Attribute::text` makes it.
         (Datatype::FixedString(1), []) if value.data == [0] => (CdfType::Char, Vec::new()),
         (Datatype::FixedString(_), []) => (CdfType::Char, value.data.clone()),
-        (Datatype::FixedString(_), _) => return refuse("a classic NetCDF file has no lists of texts".into()),
+        (Datatype::VariableString, []) => (CdfType::Char, value.texts().unwrap_or_default().concat()),
+        (Datatype::FixedString(_) | Datatype::VariableString, _) => {
+            return refuse("a classic NetCDF file has no lists of texts".into());
+        }
         (dtype, [] | [_]) => {
             let Some(kind) = number_type(dtype) else { return refuse(list) };
             if *dtype != datatype(kind) {

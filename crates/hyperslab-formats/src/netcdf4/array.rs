@@ -57,6 +57,8 @@ impl Array for Netcdf4Array {
         }
     }
 
+    hyperslab_core::forward!(self, self.dataset, [write_strings, read_strings]);
+
     fn telemetry(&self) -> &dyn Telemetry {
         self
     }

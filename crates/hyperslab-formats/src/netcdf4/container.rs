@@ -193,6 +193,7 @@ impl Netcdf4Container {
             }
             match (fill, &stored.dtype) {
                 (Some(value), Datatype::FixedString(_)) => object.put_text(FILL, value)?,
+                (Some(value), Datatype::VariableString) => object.put_texts(FILL, &[value])?,
                 (Some(value), dtype) => object.put_numbers(FILL, dtype, &[1], value)?,
                 (None, _) => {}
             }

@@ -4,7 +4,7 @@ pub(crate) mod options;
 mod settings;
 
 use crate::hdf5_entry;
-use crate::registry::{Advice, Beginning, Build, FormatEntry, StoredSizes};
+use crate::registry::{Advice, Beginning, Build, CreationOrder, FormatEntry, MapFile, StoredSizes};
 use hyperslab_core::storage::StorageRules;
 
 #[cfg(feature = "hdf5")]
@@ -16,6 +16,17 @@ const BUILD: Option<Build> = None;
 const STORED_SIZES: Option<StoredSizes> = Some(crate::netcdf4::stored_sizes);
 #[cfg(not(feature = "hdf5"))]
 const STORED_SIZES: Option<StoredSizes> = None;
+
+/// Paths of datasets are those of arrays, but where a dimension has the name already.
+#[cfg(feature = "hdf5")]
+const FILE_MAP: Option<MapFile> = Some(crate::netcdf4::file_map);
+#[cfg(not(feature = "hdf5"))]
+const FILE_MAP: Option<MapFile> = None;
+
+#[cfg(feature = "hdf5")]
+const CREATION_ORDER: Option<CreationOrder> = Some(crate::netcdf4::creation_order);
+#[cfg(not(feature = "hdf5"))]
+const CREATION_ORDER: Option<CreationOrder> = None;
 
 /// Registry entry.
 pub(crate) const ENTRY: FormatEntry = FormatEntry {
@@ -39,6 +50,9 @@ pub(crate) const ENTRY: FormatEntry = FormatEntry {
         settings: settings::settings,
     },
     stored_sizes: STORED_SIZES,
+    file_map: FILE_MAP,
+    creation_order: CREATION_ORDER,
+    join_parts: hdf5_entry::ENTRY.join_parts,
 };
 
 /// An HDF5 file that says that NetCDF wrote it, or has dimension scales.

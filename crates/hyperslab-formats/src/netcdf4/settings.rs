@@ -64,6 +64,7 @@ pub(super) fn settings(format: &StackElement, around: &Surroundings<'_>) -> Prog
         out.push(format!("xarray:       data.to_netcdf(path, engine=\"netcdf4\", encoding={{name: {{{encoding}}}}})"));
     }
     out.push(nccopy(format));
+    out.push(ncks(format));
     let direct = (format.get("plane") == Some("on")).then_some("codec");
     let modes: Vec<&str> = direct.into_iter().chain(around.connector_mode).collect();
     let connector = (!modes.is_empty() && !around.collective).then(|| {
@@ -89,6 +90,19 @@ fn nccopy(format: &StackElement) -> String {
     format!("nccopy:       nccopy {options} old.nc new.nc")
 }
 
+/// The same with NCO. Dimensions are named by their place, for the user to name.
+fn ncks(format: &StackElement) -> String {
+    let mut options = String::from("-4");
+    if let Some(level) = format.get("deflate") {
+        options.push_str(&format!(" -L {level}"));
+    }
+    if let [chunk] = shapes(format, "chunk").as_slice() {
+        let extents = chunk.iter().enumerate().map(|(place, extent)| format!(" --cnk_dmn dim{place},{extent}"));
+        options.extend(extents);
+    }
+    format!("ncks:         ncks {options} old.nc new.nc")
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -107,6 +121,7 @@ mod tests {
             "\"chunksizes\": (1, 721, 1440), \"zlib\": True",
             "set_fill_off()",
             "nccopy -k nc4 -d 1 -s -c name:1,721,1440 old.nc new.nc",
+            "ncks -4 -L 1 --cnk_dmn dim0,1 --cnk_dmn dim1,721 --cnk_dmn dim2,1440 old.nc new.nc",
         ] {
             assert!(text.contains(wanted), "{wanted}:\n{text}");
         }

@@ -29,7 +29,7 @@ pub(super) fn storing(dtype: &Datatype, options: &Options) -> Result<Storing> {
         Datatype::Integer { size, signed, .. } if options.classic && !small(size, *signed) => {
             refuse(dtype, "leave out model=classic")
         }
-        Datatype::Compound(_) if options.classic => refuse(dtype, "leave out model=classic"),
+        Datatype::Compound(_) | Datatype::VariableString if options.classic => refuse(dtype, "leave out model=classic"),
         Datatype::Compound(compound) => {
             compound.fields.iter().try_for_each(|field| storing(&field.dtype, options).map(drop))?;
             Ok(Storing::Same)

@@ -1,7 +1,7 @@
 //! Attributes, which `.npy` files have no place for: in `attributes.json` in the container, by object and name, `""` being the
 //! container. Values are written as in descriptions of `posix` (docs/posix-format.md).
 
-use crate::posix::metadata::{StoredAttribute, check_attribute, load, store};
+use crate::posix::metadata::{StoredAttribute, load, store};
 use hyperslab_core::{Attribute, Error, ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn make(root: &Path) -> Result<PathBuf> {
 
 /// Stores one. Returns the path of the file.
 pub(super) fn set(root: &Path, object: &str, name: &str, value: &Attribute) -> Result<PathBuf> {
-    check_attribute(value)?;
+    value.check()?;
     if name.is_empty() {
         return Err(Error::invalid("set attribute", "an attribute needs a name"));
     }

@@ -20,6 +20,7 @@ pub(super) struct NpyContainer {
 /// Refuses what `.npy` files cannot say.
 fn check_spec(spec: &ArraySpec) -> Result<()> {
     spec.check()?;
+    spec.refuse_strings()?;
     spec.refuse_dimension_names()?;
     let refuse = |message: &str| Err(Error::unsupported("create", message).hint("use posix, hdf5 or zarr"));
     if !spec.dtype.fields().is_empty() || spec.dtype.size() == 0 {

@@ -146,7 +146,7 @@ impl<'a> Dictionary<'a> {
                 .hint("save it with numpy.save(file, numpy.ascontiguousarray(array))"));
         }
         let spec = ArraySpec::new(dtype, &shape);
-        spec.check().map_err(|error| corrupt(error.to_string()))?;
+        spec.check().and_then(|()| spec.refuse_strings()).map_err(|error| corrupt(error.to_string()))?;
         Ok(spec)
     }
 }

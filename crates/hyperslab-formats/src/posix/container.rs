@@ -4,7 +4,7 @@ use super::array::{ArrayState, PosixArray};
 use super::container_state::ContainerState;
 use super::data_file::{Access, DataFile};
 use super::directory::{self, data_file, is_group, metadata_file};
-use super::metadata::{self, ArrayMetadata, GroupMetadata, Of, StoredAttribute, check_attribute};
+use super::metadata::{self, ArrayMetadata, GroupMetadata, Of, StoredAttribute};
 use super::names::{self, MARK, RANKS, with_extension};
 use super::options::Files;
 use hyperslab_core::{
@@ -191,6 +191,7 @@ fn check_group(directory: &Path) -> Result<()> {
 
 fn check_spec(spec: &ArraySpec) -> Result<()> {
     spec.check()?;
+    spec.refuse_strings()?;
     spec.refuse_dimension_names()?;
     if spec.dtype.size() == 0 {
         return Err(Error::invalid("create", "elements must have at least one byte"));
@@ -325,7 +326,7 @@ impl Hierarchy for PosixContainer {
     fn set_attribute(&self, object: &str, name: &str, value: &Attribute) -> Result<()> {
         let set = || {
             self.container.check_writable("set attribute")?;
-            check_attribute(value)?;
+            value.check()?;
             if name.is_empty() {
                 return Err(Error::invalid("set attribute", "an attribute needs a name"));
             }

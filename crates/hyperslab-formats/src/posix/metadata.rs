@@ -100,23 +100,11 @@ impl StoredAttribute {
             Self::Integer(value) => Ok(Attribute::integer(*value)),
             Self::Bytes { dtype, shape, hex } => {
                 let attribute = Attribute { dtype: dtype.clone(), shape: shape.clone(), data: from_hex(hex)? };
-                check_attribute(&attribute)?;
+                attribute.check()?;
                 Ok(attribute)
             }
         }
     }
-}
-
-/// Fails if an attribute's bytes do not match its type and shape.
-pub(crate) fn check_attribute(attribute: &Attribute) -> Result<()> {
-    let need = hyperslab_core::dims::byte_count(&attribute.shape, attribute.dtype.size())?;
-    if need != attribute.data.len() as u64 {
-        return Err(Error::invalid(
-            "check attribute",
-            format!("it has {} bytes, its type and shape need {need}", attribute.data.len()),
-        ));
-    }
-    Ok(())
 }
 
 impl GroupMetadata {
@@ -151,7 +139,7 @@ impl ArrayMetadata {
         if spec.dtype.size() == 0 {
             return Err(corrupt("elements have no bytes".into()));
         }
-        spec.check().map_err(|error| corrupt(error.to_string()))?;
+        spec.check().and_then(|()| spec.refuse_strings()).map_err(|error| corrupt(error.to_string()))?;
         Ok(spec)
     }
 }

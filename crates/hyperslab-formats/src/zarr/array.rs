@@ -5,7 +5,9 @@ use super::container::StoreContext;
 use super::dimension_names;
 use super::resize;
 use super::transfer::Transferring;
-use hyperslab_core::{Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, TransferMode, agree};
+use hyperslab_core::{
+    Array, ArraySpec, Error, MemoryView, MemoryViewMut, Result, Selection, Strings, TransferMode, agree,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,6 +72,21 @@ impl Array for ZarrArray {
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, _: TransferMode) -> Result<()> {
         self.check_open("read")
             .and_then(|()| self.transfer(|transfer| transfer.read(selection, memory)))
+            .map_err(|e| self.named(e))
+    }
+
+    /// Independent, also in collective transfers.
+    fn write_strings(&self, selection: &Selection, strings: &Strings, _: TransferMode) -> Result<()> {
+        self.check_open("write")
+            .and_then(|()| self.context.check_writable("write"))
+            .and_then(|()| self.transfer(|transfer| transfer.write_strings(selection, strings)))
+            .map_err(|e| self.named(e))
+    }
+
+    /// Independent, also in collective transfers.
+    fn read_strings(&self, selection: &Selection, _: TransferMode) -> Result<Strings> {
+        self.check_open("read")
+            .and_then(|()| self.transfer(|transfer| transfer.read_strings(selection)))
             .map_err(|e| self.named(e))
     }
 

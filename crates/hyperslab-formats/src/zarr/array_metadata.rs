@@ -12,6 +12,9 @@ use serde_json::{Map, Value, json};
 /// as those of other programs, are unlimited.
 pub const MAX_SHAPE_ATTRIBUTE: &str = "_hyperslab_max_shape";
 
+/// The codec of strings of variable length.
+pub const VLEN_UTF8: &str = "vlen-utf8";
+
 fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, "read zarr metadata", message)
 }
@@ -40,7 +43,10 @@ pub fn write(layout: &ArrayLayout) -> Result<(Value, Map<String, Value>)> {
     let shape = layout.shape.as_slice();
     let mut document = match layout.version {
         Version::V2 => {
-            let (filters, compressor) = layout.pipeline.to_v2();
+            let (mut filters, compressor) = layout.pipeline.to_v2();
+            if layout.dtype == Datatype::VariableString {
+                filters = json!([{"id": VLEN_UTF8}]);
+            }
             json!({
                 "zarr_format": 2,
                 "shape": shape,
@@ -72,6 +78,7 @@ pub fn write(layout: &ArrayLayout) -> Result<(Value, Map<String, Value>)> {
 
 fn codecs_v3(layout: &ArrayLayout, order: Option<ByteOrder>) -> Vec<Value> {
     let bytes = match order {
+        None if layout.dtype == Datatype::VariableString => json!({"name": VLEN_UTF8}),
         None => json!({"name": "bytes"}),
         Some(ByteOrder::Little) => json!({"name": "bytes", "configuration": {"endian": "little"}}),
         Some(ByteOrder::Big) => json!({"name": "bytes", "configuration": {"endian": "big"}}),
@@ -139,7 +146,10 @@ fn separator(value: Option<&Value>, default: char) -> Result<char> {
 fn read_v2(document: &Value) -> Result<ArrayLayout> {
     let null = &Value::Null;
     let field = |key: &str| document.get(key).unwrap_or(null);
-    let dtype = datatype::from_v2(field("dtype"))?;
+    let (dtype, filters) = match strings_v2(field("dtype"), field("filters")) {
+        Some(filters) => (Datatype::VariableString, filters),
+        None => (datatype::from_v2(field("dtype"))?, field("filters").clone()),
+    };
     let column_major = match field("order").as_str() {
         Some("C") => false,
         Some("F") => true,
@@ -154,10 +164,17 @@ fn read_v2(document: &Value) -> Result<ArrayLayout> {
         file: extents(document.get("chunks"), "chunks")?,
         sharding: None,
         column_major,
-        pipeline: Pipeline::from_v2(field("filters"), field("compressor"))?,
+        pipeline: Pipeline::from_v2(&filters, field("compressor"))?,
         keys: ChunkKeys { prefixed: false, separator: separator(document.get("dimension_separator"), '.')? },
         dims: None,
     })
+}
+
+/// What follows the codec of strings in version 2's filters, if that is what they begin with.
+fn strings_v2(dtype: &Value, filters: &Value) -> Option<Value> {
+    let (first, rest) = filters.as_array()?.split_first()?;
+    let strings = dtype.as_str() == Some("|O") && first.get("id").and_then(Value::as_str) == Some(VLEN_UTF8);
+    strings.then(|| Value::from(rest))
 }
 
 const KNOWN_V3: [&str; 12] = [
@@ -200,6 +217,11 @@ fn read_v3(document: &Value) -> Result<ArrayLayout> {
     let codecs = part("codecs")?.as_array().ok_or_else(|| corrupt("codecs are no list"))?;
     let (order, pipeline, sharding) = read_codecs(codecs)?;
     let dtype = datatype::from_v3(part("data_type")?, order)?;
+    let coded_as_strings =
+        codecs.first().and_then(|first| name_and_configuration(first).ok()).is_some_and(|(name, _)| name == VLEN_UTF8);
+    if coded_as_strings != (dtype == Datatype::VariableString) && sharding.is_none() {
+        return Err(unsupported(format!("{dtype} with the codec of strings, or strings without it")));
+    }
     Ok(ArrayLayout {
         version: Version::V3,
         fill: fill_value::from_json(&dtype, part("fill_value")?, Version::V3)?,
@@ -255,6 +277,9 @@ fn read_codecs(codecs: &[Value]) -> Result<(Option<ByteOrder>, Pipeline, Option<
 }
 
 fn byte_order(name: &str, configuration: &Value) -> Result<Option<ByteOrder>> {
+    if name == VLEN_UTF8 {
+        return Ok(None);
+    }
     if name != "bytes" {
         return Err(unsupported(format!("codec {name:?} is not known here"))
             .hint("bytes, sharding_indexed, gzip, zstd, blosc, shuffle and crc32c can be read"));

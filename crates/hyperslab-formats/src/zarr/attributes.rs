@@ -83,11 +83,11 @@ fn same(a: &Attribute, b: &Attribute) -> bool {
 }
 
 fn to_json(value: &Attribute) -> Result<Value> {
-    let size = value.dtype.size() as usize;
-    let bytes = dims::byte_count(&value.shape, size as u64)?;
-    if size == 0 || value.data.len() as u64 != bytes {
-        let message = format!("{} bytes where the type and shape need {bytes}", value.data.len());
-        return Err(Error::invalid("set attribute", message));
+    value.check()?;
+    let size = (value.dtype.size() as usize).max(1);
+    if let (Datatype::VariableString, Some(texts)) = (&value.dtype, value.texts()) {
+        let items = texts.into_iter().map(|text| element_to_json(&value.dtype, text)).collect::<Result<Vec<_>>>()?;
+        return Ok(nest(&value.shape, items));
     }
     let items = value.data.chunks_exact(size).map(|element| element_to_json(&value.dtype, element));
     let items = items.collect::<Result<Vec<_>>>()?;
@@ -111,7 +111,7 @@ fn element_to_json(dtype: &Datatype, element: &[u8]) -> Result<Value> {
         Datatype::Integer { .. } | Datatype::Float { .. } | Datatype::Bool => {
             fill_value::to_json(dtype, element, Version::V3)
         }
-        Datatype::FixedString(_) => match std::str::from_utf8(element) {
+        Datatype::FixedString(_) | Datatype::VariableString => match std::str::from_utf8(element) {
             Ok(text) if !text.trim_end_matches('\0').contains('\0') => Ok(json!(text.trim_end_matches('\0'))),
             _ => no_form("text that is not UTF-8 or has NUL inside"),
         },
@@ -188,6 +188,10 @@ fn typed(value: &Value, kept: &StoredType) -> Option<Attribute> {
                 data.extend(text.as_bytes());
                 data.resize(data.len() + *size as usize - text.len(), 0);
             }
+            (Datatype::VariableString, Value::String(text)) if !text.contains('\0') => {
+                data.extend(text.as_bytes());
+                data.push(0);
+            }
             (Datatype::Integer { .. } | Datatype::Float { .. } | Datatype::Bool, _) => {
                 data.extend(fill_value::from_json(&kept.dtype, item, Version::V3).ok()?);
             }
@@ -236,6 +240,9 @@ mod tests {
         round_trip(&list("<i4", &[0], &[]));
         round_trip(&list("<i4", &[2, 0], &[]));
         round_trip(&list("<u8", &[1], &[255; 8]));
+        assert_eq!(round_trip(&list("string", &[2], "été\0\0".as_bytes()))["x"], json!(["été", ""]));
+        round_trip(&list("string", &[], b"\0"));
+        round_trip(&list("string", &[0], b""));
     }
 
     #[test]

@@ -99,8 +99,7 @@ impl ChunkCodec {
 
     /// Refuses stored forms that announce another size than a chunk's, before anything is allocated for them.
     fn check_frame(&self, stored: &[u8]) -> Result<()> {
-        let end = if self.pipeline.crc32c { stored.len().saturating_sub(4) } else { stored.len() };
-        let frame = &stored[..end];
+        let frame = frame(&self.pipeline, stored);
         let expected = self.bytes as u64;
         let plausible = match self.pipeline.compressor {
             None => return Ok(()),
@@ -115,12 +114,29 @@ impl ChunkCodec {
     }
 }
 
-fn corrupt(message: impl Into<String>) -> Error {
+/// Stored data without the checksum after it.
+fn frame<'a>(pipeline: &Pipeline, stored: &'a [u8]) -> &'a [u8] {
+    let end = if pipeline.crc32c { stored.len().saturating_sub(4) } else { stored.len() };
+    &stored[..end]
+}
+
+/// The most bytes that stored data can hold, by its own words; `None` when they are malformed.
+pub fn most_bytes(pipeline: &Pipeline, stored: &[u8]) -> Option<u64> {
+    let frame = frame(pipeline, stored);
+    match pipeline.compressor {
+        None => Some(frame.len() as u64),
+        Some(Compressor::Gzip { .. }) => frame_size::gzip(frame).map(u64::from),
+        Some(Compressor::Blosc { .. }) => frame_size::blosc(frame).map(u64::from),
+        Some(Compressor::Zstd { .. }) => frame_size::zstd(frame),
+    }
+}
+
+pub fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, "decompress chunk", message)
 }
 
 /// Runs a codec; its errors and panics become errors of `kind`.
-fn guarded<T>(operation: &'static str, kind: ErrorKind, run: impl FnOnce() -> Result<T, CodecError>) -> Result<T> {
+pub fn guarded<T>(operation: &'static str, kind: ErrorKind, run: impl FnOnce() -> Result<T, CodecError>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(Error::new(kind, operation, error.to_string())),

@@ -2,10 +2,11 @@
 
 use super::atomic_files::{self, AtomicFiles};
 use super::chunk_codec::ChunkCodec;
-use super::layout::ArrayLayout;
+use super::layout::{ArrayLayout, MAX_CHUNK_BYTES};
 use super::region::{self, BoxInBuffer, Region};
 use super::shard::{Shard, ShardIndex};
-use hyperslab_core::{Dims, Error, ErrorKind, Result};
+use super::string_codec::StringCodec;
+use hyperslab_core::{Dims, Error, ErrorKind, Result, Strings};
 use std::borrow::Cow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ pub struct ChunkFiles {
     directory: PathBuf,
     codec: ChunkCodec,
     index: Option<ShardIndex>,
+    /// For strings of variable length.
+    strings: Option<StringCodec>,
 }
 
 /// What an existing file holds.
@@ -31,8 +34,9 @@ impl ChunkFiles {
     pub fn new(directory: PathBuf, layout: &ArrayLayout) -> Result<Self> {
         let chunk_bytes = layout.chunk().iter().product::<u64>() * layout.dtype.size();
         let codec = ChunkCodec::new(layout.pipeline, chunk_bytes as usize, layout.dtype.size())?;
+        let strings = StringCodec::of(layout)?;
         let index = layout.sharding.as_ref().map(|sharding| ShardIndex::new(layout, sharding)).transpose()?;
-        Ok(Self { directory, codec, index })
+        Ok(Self { directory, codec, index, strings })
     }
 
     /// The array's directory.
@@ -42,6 +46,33 @@ impl ChunkFiles {
 
     fn path(&self, layout: &ArrayLayout, index: &[u64]) -> PathBuf {
         self.directory.join(layout.keys.name(index))
+    }
+
+    /// The strings of file `index`, row-major; `None` when the file is not there: all fill value.
+    pub fn load_strings(&self, layout: &ArrayLayout, index: &[u64]) -> Result<Option<Strings>> {
+        let path = self.path(layout, index);
+        let Some(codec) = &self.strings else { return Err(no_strings("read")) };
+        let stored = atomic_files::read(&path, MAX_CHUNK_BYTES);
+        let decoded = stored.and_then(|stored| stored.map(|stored| codec.decode(stored)).transpose());
+        decoded.map_err(|error| error.target(path.display()))
+    }
+
+    /// Encodes and replaces file `index`.
+    pub fn store_strings(
+        &self,
+        files: &AtomicFiles,
+        layout: &ArrayLayout,
+        index: &[u64],
+        strings: &Strings,
+    ) -> Result<()> {
+        let path = self.path(layout, index);
+        let Some(codec) = &self.strings else { return Err(no_strings("write")) };
+        let empty = !files.write_empty() && strings.iter().all(|text| text == layout.fill);
+        let stored = match empty {
+            true => files.remove(&path),
+            false => codec.encode(strings).and_then(|stored| files.replace(&path, &[&stored])),
+        };
+        stored.map_err(|error| error.target(path.display()))
     }
 
     /// Decodes what `region` of file `index` needs; `None` when the file is not there: all fill value.
@@ -148,6 +179,10 @@ impl ChunkFiles {
         })?;
         shards.write(files, path, &chunks)
     }
+}
+
+fn no_strings(operation: &'static str) -> Error {
+    Error::unsupported(operation, "the elements of this array are no strings of variable length")
 }
 
 /// Chunks stored as they are: only the rows that the region spans are read.

@@ -72,6 +72,7 @@ fn to_v2(dtype: &Datatype) -> Option<Value> {
             let fields = compound.fields.iter().map(|f| Some(json!([f.name, to_v2(&f.dtype)?])));
             (flat && is_packed(dtype)).then(|| fields.collect::<Option<Vec<_>>>())?.map(Value::from)
         }
+        Datatype::VariableString => Some(json!("|O")),
         plain => Some(json!(plain.to_string())),
     }
 }
@@ -85,6 +86,7 @@ fn to_v3(dtype: &Datatype, in_compound: bool) -> Option<Value> {
         Datatype::Float { size, order } if little(order) => json!(format!("float{}", u32::from(*size) * 8)),
         Datatype::Integer { .. } | Datatype::Float { .. } => return None,
         Datatype::Bool => json!("bool"),
+        Datatype::VariableString => json!("string"),
         Datatype::FixedString(n) => json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": n}}),
         Datatype::Opaque(n) => raw_bytes(u64::from(*n)),
         Datatype::Compound(compound) => {
@@ -152,6 +154,8 @@ fn v3_at(name: &Value, order: Option<ByteOrder>, depth: usize) -> Result<Datatyp
     };
     Ok(match word {
         "bool" => Datatype::Bool,
+        // Within structures there is no place for them.
+        "string" | "variable_length_utf8" if depth == 0 => Datatype::VariableString,
         "int8" | "uint8" => Datatype::Integer { size: 1, signed: word == "int8", order: ByteOrder::NATIVE },
         "int16" | "int32" | "int64" | "uint16" | "uint32" | "uint64" => {
             let size = if word.ends_with("16") {
@@ -243,9 +247,14 @@ mod tests {
 
     #[test]
     fn foreign_types_are_refused() {
-        for name in
-            [json!("string"), json!("r7"), json!("r"), json!("complex64"), json!(4), json!({"name": "raw_bytes"})]
-        {
+        for name in [
+            json!("fixed_length_utf32"),
+            json!("r7"),
+            json!("r"),
+            json!("complex64"),
+            json!(4),
+            json!({"name": "raw_bytes"}),
+        ] {
             assert!(from_v3(&name, Some(ByteOrder::Little)).is_err(), "{name}");
         }
         for name in [json!("<U3"), json!("|O"), json!("<M8[s]"), json!([["a", "<f4", [2]]]), json!(null), json!([])] {

@@ -46,7 +46,7 @@ pub(crate) const ENTRY: FormatEntry = FormatEntry {
         settings,
         ..Advice::NONE
     },
-    stored_sizes: None,
+    ..FormatEntry::NONE
 };
 
 fn recognises(store: &Beginning) -> bool {

@@ -14,6 +14,9 @@ pub fn to_json(dtype: &Datatype, fill: &[u8], version: Version) -> Result<Value>
             if *signed { json!(sign_extend(bits, *size)) } else { json!(bits) }
         }
         Datatype::Float { size, order } => float_to_json(*size, unsigned(fill, *order), version)?,
+        Datatype::VariableString => json!(std::str::from_utf8(fill).map_err(|_| {
+            Error::unsupported("create array", "Zarr's strings are UTF-8, and the fill value is not")
+        })?),
         Datatype::Bool => json!(fill.first().is_some_and(|b| *b != 0)),
         Datatype::FixedString(_) | Datatype::Opaque(_) | Datatype::Compound(_) => json!(base64::encode(fill)),
     })
@@ -22,6 +25,18 @@ pub fn to_json(dtype: &Datatype, fill: &[u8], version: Version) -> Result<Value>
 /// The bytes of one element of `dtype` that `value` stands for. Version 2's null stands for zeros.
 pub fn from_json(dtype: &Datatype, value: &Value, version: Version) -> Result<Vec<u8>> {
     let size = dtype.size() as usize;
+    if *dtype == Datatype::VariableString {
+        return match value {
+            Value::String(text) if !text.contains('\0') => Ok(text.clone().into_bytes()),
+            // Version 2 says 0 for objects without a fill value.
+            Value::Null => Ok(Vec::new()),
+            Value::Number(zero) if version == Version::V2 && zero.as_u64() == Some(0) => Ok(Vec::new()),
+            _ => {
+                let message = format!("fill value {value} does not fit the datatype {dtype}");
+                Err(Error::new(ErrorKind::Corrupt, "read zarr metadata", message))
+            }
+        };
+    }
     if value.is_null() && version == Version::V2 {
         return Ok(vec![0; size]);
     }
@@ -30,6 +45,7 @@ pub fn from_json(dtype: &Datatype, value: &Value, version: Version) -> Result<Ve
         Error::new(ErrorKind::Corrupt, "read zarr metadata", message)
     };
     match dtype {
+        Datatype::VariableString => Err(wrong()), // above
         Datatype::Integer { size, signed, order } => {
             let bits = integer_bits(value, *size, *signed).ok_or_else(wrong)?;
             Ok(ordered(bits, *size, *order))

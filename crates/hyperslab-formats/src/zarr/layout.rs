@@ -117,6 +117,10 @@ impl ArrayLayout {
             },
             None => Pipeline::from_filters(&spec.filters, &spec.dtype)?,
         };
+        let is_text = spec.dtype == Datatype::VariableString;
+        if is_text {
+            pipeline.shuffle = None; // there are no numbers in it
+        }
         pipeline.crc32c = stored.crc32c;
         let separator = options.separator.unwrap_or(if version == Version::V3 { '/' } else { '.' });
         let (file, sharding) = match stored.layout {
@@ -134,7 +138,10 @@ impl ArrayLayout {
             file,
             sharding,
             column_major: false,
-            fill: spec.fill_value.clone().unwrap_or_else(|| vec![0; spec.dtype.size() as usize]),
+            fill: spec
+                .fill_value
+                .clone()
+                .unwrap_or_else(|| vec![0; if is_text { 0 } else { spec.dtype.size() as usize }]),
             pipeline,
             keys: ChunkKeys { prefixed: version == Version::V3, separator },
             dims: spec.dims.clone().map(dimension_names::stored),
@@ -148,6 +155,10 @@ impl ArrayLayout {
         let too_large = |m: String| Err(Error::unsupported("check zarr array", m).hint("choose smaller chunks"));
         let element = self.dtype.size();
         dims::byte_count(&self.shape, element)?;
+        if self.dtype == Datatype::VariableString && (self.sharding.is_some() || self.column_major) {
+            let message = "strings of variable length in shards or in the order F";
+            return Err(Error::unsupported("check zarr array", message).hint("leave out shard; use order C"));
+        }
         if self.file.len() != self.shape.len() || self.file.contains(&0) {
             let (file, shape) = (dims::display(&self.file), dims::display(&self.shape));
             return Err(Error::invalid("check zarr array", format!("chunk {file} does not suit an array of {shape}")));

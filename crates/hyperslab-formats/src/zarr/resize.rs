@@ -11,7 +11,7 @@ use super::atomic_files::AtomicFiles;
 use super::nodes;
 use super::region::{self, Region};
 use super::store_dir;
-use hyperslab_core::{Dims, Error, ErrorKind, Result, dims};
+use hyperslab_core::{Datatype, Dims, Error, ErrorKind, Result, Strings, dims};
 use serde_json::json;
 
 /// Refuses shapes that the array cannot take.
@@ -84,6 +84,10 @@ fn clear_beyond(state: &ArrayState, current: &Current, files: &AtomicFiles, keep
             files.remove(&path)?;
             continue;
         }
+        if layout.dtype == Datatype::VariableString {
+            clear_strings(current, files, &index, &stays)?;
+            continue;
+        }
         let Some(loaded) = chunks.load(layout, &index, &everything)? else { continue };
         let element = layout.dtype.size() as usize;
         let mut cleared = region::filled(layout.file_bytes(), &layout.fill);
@@ -95,4 +99,20 @@ fn clear_beyond(state: &ArrayState, current: &Current, files: &AtomicFiles, keep
         }
     }
     Ok(())
+}
+
+/// Clears the strings of a chunk beyond the box `stays`. The caller holds its lock.
+fn clear_strings(current: &Current, files: &AtomicFiles, index: &[u64], stays: &[u64]) -> Result<()> {
+    let Current { layout, chunks, .. } = current;
+    let Some(strings) = chunks.load_strings(layout, index)? else { return Ok(()) };
+    let mut cleared = Strings::new();
+    let everything = Region::all(&layout.file);
+    let mut all = strings.iter();
+    region::for_each_index(&everything, |at| {
+        let text = all.next().unwrap_or_default();
+        let kept = at.iter().zip(stays).all(|(at, end)| at < end);
+        cleared.push(if kept { text } else { &layout.fill });
+        Ok::<_, Error>(())
+    })?;
+    chunks.store_strings(files, layout, index, &cleared)
 }

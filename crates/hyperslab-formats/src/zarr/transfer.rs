@@ -137,14 +137,7 @@ impl Transferring<'_> {
     fn write_part(&self, part: &ChunkSubset, packed: &[u8], untouched: &Untouched) -> Result<()> {
         let Current { layout, chunks, .. } = self.current;
         let whole = untouched.is_empty() && part.covers_chunk;
-        if self.many_processes && !whole {
-            return Err(Error::unsupported(
-                "write",
-                "part of a chunk, while ranks are separate processes: another rank's part of it could be lost",
-            )
-            .target(&self.state.name)
-            .hint("write collectively, or choose chunks (or shards) that each are written whole by one rank"));
-        }
+        self.refuse_shared_part(whole)?;
         // A rank that reads, changes and replaces this file meanwhile would bring back what is replaced here, so
         // whole files are locked too.
         let _lock = self.state.identity.writing(&part.chunk);
@@ -161,6 +154,17 @@ impl Transferring<'_> {
         let mut data = if inside_array { vec![0; bytes] } else { region::filled(bytes, &layout.fill) };
         part.copy_to_chunk(packed, &mut data, layout.dtype.size())?;
         chunks.store(self.files, layout, &part.chunk, &data, &everything, None)
+    }
+
+    /// Refuses writing part of a file that ranks of other processes may write.
+    pub(super) fn refuse_shared_part(&self, whole: bool) -> Result<()> {
+        if !self.many_processes || whole {
+            return Ok(());
+        }
+        let message = "part of a chunk, while ranks are separate processes: another rank's part of it could be lost";
+        Err(Error::unsupported("write", message)
+            .target(&self.state.name)
+            .hint("write collectively, or choose chunks (or shards) that each are written whole by one rank"))
     }
 
     /// Changes some elements, or some bytes of elements, of a file. The caller holds its lock.

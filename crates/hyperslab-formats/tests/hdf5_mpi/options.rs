@@ -132,6 +132,14 @@ fn subfiling(stage: &Stage) {
     assert!(format.exists(&path).unwrap());
     stage.comm.barrier().unwrap();
     if stage.first() {
+        // Without MPI, once they are joined.
+        let join = hyperslab_formats::format("hdf5").unwrap().join_parts.unwrap();
+        assert!(join(&path, &stage.path("joined.h5")).unwrap());
+    }
+    stage.verify_alone("joined.h5", "g/a", &shape);
+    stage.verify_alone("joined.h5", "small", &[6, 10]);
+    if stage.first() {
+        std::fs::remove_file(stage.path("joined.h5")).unwrap();
         let files = format.files(&path).unwrap();
         format.remove(&path).unwrap();
         assert!(files.iter().all(|file| !file.exists()), "{files:?}");

@@ -169,6 +169,7 @@ pub fn value(dtype: &Datatype, number: u64) -> Vec<u8> {
             text.resize(*size as usize, 0);
             text
         }
+        Datatype::VariableString => unreachable!("strings have no packed form"),
         Datatype::Opaque(size) => (0..u64::from(*size)).map(|j| ((number + j) % 256) as u8).collect(),
         Datatype::Compound(compound) => {
             let mut out = vec![0; compound.size as usize];

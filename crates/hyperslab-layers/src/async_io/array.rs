@@ -5,7 +5,7 @@ use super::readahead::Readahead;
 use crate::background::{AppendResult, ArrayHandle, Job, Payload, StagedPayload, read_waiting};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result,
-    Scatter, Selection, TransferMode,
+    Scatter, Selection, Strings, TransferMode,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -307,6 +307,19 @@ impl Array for AsyncArray {
             self.look_ahead(selection);
         }
         Ok(())
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.check()?;
+        // Strings are never written in the background; what comes before them in a collective order is.
+        self.shared.engine.wait_while(Job::is_collective);
+        self.inner().write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.check()?;
+        self.shared.engine.wait_while(Job::is_collective);
+        self.inner().read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

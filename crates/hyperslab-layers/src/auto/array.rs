@@ -4,7 +4,7 @@ use super::choice::{Choice, Each};
 use super::controller::{CallGuard, Controller};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Error, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
-    Telemetry, TransferMode, agree,
+    Strings, Telemetry, TransferMode, agree,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +49,16 @@ impl Array for AutoArray {
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let trip = self.enter(selection.len(), false, transfer);
         self.way(trip.way())?.read(selection, memory, transfer)
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        let trip = self.enter(selection.len(), true, transfer);
+        self.way(trip.way())?.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        let trip = self.enter(selection.len(), false, transfer);
+        self.way(trip.way())?.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

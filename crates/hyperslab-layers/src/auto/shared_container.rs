@@ -173,7 +173,20 @@ impl Array for ArrayRef {
     hyperslab_core::forward!(
         self,
         self.array.array,
-        [spec, write, read, write_many, submit_write, prefetch, telemetry, allows_background_io, object, write_back]
+        [
+            spec,
+            write,
+            read,
+            write_strings,
+            read_strings,
+            write_many,
+            submit_write,
+            prefetch,
+            telemetry,
+            allows_background_io,
+            object,
+            write_back
+        ]
     );
 
     fn resize(&self, shape: &[u64]) -> Result<()> {

@@ -57,7 +57,12 @@ impl Drop for WriteGuard<'_> {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for CachedArray {
-    hyperslab_core::forward!(self, self.inner, [spec, telemetry, allows_background_io, object, write_back]);
+    // Strings are never in the cache.
+    hyperslab_core::forward!(
+        self,
+        self.inner,
+        [spec, write_strings, read_strings, telemetry, allows_background_io, object, write_back]
+    );
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         let selections = [selection];

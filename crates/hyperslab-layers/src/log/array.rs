@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::background::ArrayHandle;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Scatter,
-    Selection, TransferMode,
+    Selection, Strings, TransferMode,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -176,6 +176,17 @@ impl Array for LogArray {
             return self.inner().read(selection, memory, transfer);
         }
         self.read_merged(selection, memory, transfer)
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        self.check_open()?;
+        // Strings are never in the log, and always below it.
+        self.inner().write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.check_open()?;
+        self.inner().read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

@@ -6,6 +6,9 @@ use hyperslab_journal::SyncMode;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What `durability` may be.
+const DURABILITIES: &str = "none, on-flush, every-write, or a time such as 10ms";
+
 const AGE: OptionSpec = OptionSpec {
     name: "age",
     value: "TIME",
@@ -188,18 +191,26 @@ fn member(text: &str) -> Result<Member> {
 
 fn durability(element: &StackElement) -> Result<SyncMode> {
     let Some(text) = element.get("durability") else { return Ok(SyncMode::OnFlush) };
+    let unknown = || Error::invalid("parse stack", format!("log: durability={text} is not known")).hint(DURABILITIES);
+    sync_mode(text).ok_or_else(unknown)
+}
+
+fn sync_mode(text: &str) -> Option<SyncMode> {
     match text {
-        "none" => return Ok(SyncMode::None),
-        "on-flush" => return Ok(SyncMode::OnFlush),
-        "every-write" => return Ok(SyncMode::EveryWrite),
+        "none" => return Some(SyncMode::None),
+        "on-flush" => return Some(SyncMode::OnFlush),
+        "every-write" => return Some(SyncMode::EveryWrite),
         _ => {}
     }
     let time = text.strip_prefix("every(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(text);
-    match units::parse_duration(time.trim()) {
-        Ok(time) if !time.is_zero() && time <= LONGEST_AGE => Ok(SyncMode::Every(time)),
-        _ => Err(Error::invalid("parse stack", format!("log: durability={text} is not known"))
-            .hint("none, on-flush, every-write, or a time such as 10ms")),
-    }
+    let time = units::parse_duration(time.trim()).ok()?;
+    (!time.is_zero() && time <= LONGEST_AGE).then_some(SyncMode::Every(time))
+}
+
+/// Refuses what [`Options::parse`] would, in words for who sets it elsewhere.
+pub(crate) fn check_durability(text: &str) -> std::result::Result<(), String> {
+    let known = sync_mode(text).map(drop);
+    known.ok_or_else(|| format!("durability={text} is not known; choose from {DURABILITIES}"))
 }
 
 #[cfg(test)]

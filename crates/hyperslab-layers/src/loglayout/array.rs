@@ -57,7 +57,12 @@ impl LogLayoutArray {
 
 #[deny(clippy::missing_trait_methods)]
 impl Array for LogLayoutArray {
-    hyperslab_core::forward!(self, self.inner, [spec, telemetry, allows_background_io, object]);
+    // Strings are never in a log of the file.
+    hyperslab_core::forward!(
+        self,
+        self.inner,
+        [spec, write_strings, read_strings, telemetry, allows_background_io, object]
+    );
 
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         match self.writes_pass() {

@@ -3,7 +3,7 @@
 use super::container::Shared;
 use super::device::sleep_until;
 use hyperslab_core::{
-    Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
+    Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Strings,
     TransferMode,
 };
 use std::sync::{Arc, OnceLock};
@@ -69,6 +69,17 @@ impl Array for SlowArray {
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let complete = self.book(selection, memory.layout);
         at(complete, self.inner.read(selection, memory, transfer))
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        let complete = self.shared.transfer(strings.bytes());
+        at(complete, self.inner.write_strings(selection, strings, transfer))
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        let strings = self.inner.read_strings(selection, transfer)?;
+        at(self.shared.transfer(strings.bytes()), Ok(()))?;
+        Ok(strings)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

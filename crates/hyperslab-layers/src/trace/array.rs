@@ -2,7 +2,9 @@
 
 use super::recorder::Recorder;
 use hyperslab_core::workload::Step;
-use hyperslab_core::{Array, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, TransferMode};
+use hyperslab_core::{
+    Array, Bytes, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection, Strings, TransferMode,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,6 +67,16 @@ impl Array for TraceArray {
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {
         let layout = memory.layout;
         self.transfer(Way::Out, selection, layout, transfer, || self.inner.read(selection, memory, transfer))
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        let call = || self.inner.write_strings(selection, strings, transfer);
+        self.transfer(Way::In, selection, &MemoryLayout::packed(), transfer, call)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        let call = || self.inner.read_strings(selection, transfer);
+        self.transfer(Way::Out, selection, &MemoryLayout::packed(), transfer, call)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

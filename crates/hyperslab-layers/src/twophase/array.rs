@@ -6,7 +6,7 @@ use super::plan_exchange::{ExchangePlan, RankRequest, agree_on_access};
 use super::storage_order::StorageOrder;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, MemoryLayout, MemoryView, MemoryViewMut, Reduce, Request, Result, Selection,
-    TransferMode, agree,
+    Strings, TransferMode, agree,
 };
 use std::sync::Arc;
 
@@ -113,6 +113,15 @@ impl Array for TwoPhaseArray {
             true => self.read_exchanged(selection, memory),
             false => self.inner.read(selection, memory, transfer),
         }
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        // Strings are not exchanged between ranks.
+        self.inner.write_strings(selection, strings, transfer)
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.inner.read_strings(selection, transfer)
     }
 
     /// In a collective transfer ranks may have different numbers of parts: the first parts of all ranks are one exchange,

@@ -80,7 +80,20 @@ impl Array for Watched<dyn Array> {
     hyperslab_core::forward!(
         self,
         self.inner,
-        [spec, write, write_many, submit_write, telemetry, allows_background_io, object, write_back, resize, close]
+        [
+            spec,
+            write,
+            write_strings,
+            read_strings,
+            write_many,
+            submit_write,
+            telemetry,
+            allows_background_io,
+            object,
+            write_back,
+            resize,
+            close
+        ]
     );
 
     fn read(&self, selection: &Selection, memory: MemoryViewMut<'_>, transfer: TransferMode) -> Result<()> {

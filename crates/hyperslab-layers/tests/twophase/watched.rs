@@ -87,7 +87,7 @@ impl Telemetry for Watched<dyn Container> {
 }
 
 impl Array for Watched<dyn Array> {
-    hyperslab_core::forward!(self, self.inner, [spec, resize, close]);
+    hyperslab_core::forward!(self, self.inner, [spec, write_strings, read_strings, resize, close]);
     fn write(&self, selection: &Selection, memory: MemoryView<'_>, transfer: TransferMode) -> Result<()> {
         self.note(selection, transfer)?;
         self.inner.write(selection, memory, transfer)

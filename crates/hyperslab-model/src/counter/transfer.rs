@@ -8,7 +8,7 @@ use crate::cost_models::{Request, beyond_caches};
 use crate::counts::Count;
 use crate::layers;
 use hyperslab_core::LayerEffect;
-use hyperslab_core::{Error, MemoryLayout, Result, Selection, TransferMode};
+use hyperslab_core::{Datatype, Error, MemoryLayout, Result, Selection, TransferMode};
 
 /// The most writes of an array that are taken to be in a log at a time.
 const MOST_LOGGED: usize = 1 << 14;
@@ -24,6 +24,10 @@ impl Counter<'_> {
     ) -> Result<u64> {
         let number = self.arrays.number(place, slot)?;
         let open = self.arrays.by_number(number);
+        if open.dtype == Datatype::VariableString {
+            let message = "what strings of variable length cost is not known";
+            return Err(Error::unsupported("predict", message).hint("measure them with hyperslab bench"));
+        }
         let plan = memory.plan(&open.dtype)?;
         let whole = plan.covers_element();
         let request = Request { selection, writes, whole, memory_run: memory_run(memory, &open.dtype)? };

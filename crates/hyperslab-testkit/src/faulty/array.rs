@@ -3,7 +3,7 @@
 use super::plan::{Fault, Plan};
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Communicator, Gather, MemoryLayout, MemoryView, MemoryViewMut, Request, Result, Selection,
-    TransferMode, agree,
+    Strings, TransferMode, agree,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -90,6 +90,18 @@ impl Array for FaultyArray {
             let _ = self.inner.read(&nothing, MemoryViewMut::packed(&mut []), transfer);
         }
         Err(error)
+    }
+
+    fn write_strings(&self, selection: &Selection, strings: &Strings, transfer: TransferMode) -> Result<()> {
+        match self.plan.call("write") {
+            Ok(()) => self.inner.write_strings(selection, strings, transfer),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_strings(&self, selection: &Selection, transfer: TransferMode) -> Result<Strings> {
+        self.plan.call("read")?;
+        self.inner.read_strings(selection, transfer)
     }
 
     fn write_many(&self, parts: &[(&Selection, MemoryView<'_>)], transfer: TransferMode) -> Result<()> {

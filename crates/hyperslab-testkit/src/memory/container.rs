@@ -4,7 +4,6 @@ use super::array::MemoryArray;
 use super::store::{Store, Stored, check_name, not_found};
 use hyperslab_core::{
     Array, ArraySpec, Attribute, Communicator, Container, Durability, Error, ErrorKind, Hierarchy, Result, agree,
-    dims::byte_count,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +63,7 @@ impl MemoryContainer {
 
 fn check_spec(spec: &ArraySpec) -> Result<()> {
     spec.check()?;
+    spec.refuse_strings()?;
     if !spec.filters.is_empty() {
         return Err(Error::unsupported("create", "plain memory has no filters"));
     }
@@ -74,10 +74,7 @@ fn check_attribute(name: &str, value: &Attribute) -> Result<()> {
     if name.is_empty() || name.contains('\0') {
         return Err(Error::invalid("set attribute", format!("{name:?} cannot name an attribute")));
     }
-    if byte_count(&value.shape, value.dtype.size())? != value.data.len() as u64 {
-        return Err(Error::invalid("set attribute", "the bytes do not match type and shape"));
-    }
-    Ok(())
+    value.check()
 }
 
 impl Container for MemoryContainer {

@@ -1,4 +1,6 @@
-"""Cases of the benchmark: CASE ACTION FILE LESS. Prints the seconds that its I/O took; LESS divides the amount of data."""
+"""Cases of the benchmark: CASE ACTION FILE LESS. Prints the seconds that its I/O took, or the bytes that are to be
+compared; LESS divides the amount of data."""
+import resource
 import sys
 import time
 
@@ -134,5 +136,88 @@ def hidden():
     return 0.0
 
 
-RUN = {"rows": rows, "fields": fields, "contiguous": contiguous, "hidden": hidden}
+def objects(file, count):
+    for number in range(count):
+        dataset = file.create_dataset(f"g{number}/x", data=np.arange(16))
+        dataset.attrs["units"] = "m"
+        dataset.attrs["number"] = number
+
+
+def create():
+    """Many objects, nothing flushed before the end."""
+    count = 4000 // less
+
+    def write():
+        with h5py.File(path, "w") as file:
+            objects(file, count)
+
+    if action == "write":
+        return timed(write)[0]
+    with h5py.File(path, "r") as file:
+        assert [file[f"g{number}/x"].attrs["number"] for number in range(count)] == list(range(count))
+    return 0.0
+
+
+def change():
+    """Objects that are there already get other attributes and names, some go, and all is flushed now and then."""
+    count = 2000 // less
+
+    def write():
+        with h5py.File(path, "r+") as file:
+            for number in range(count):
+                file[f"g{number}/x"].attrs["number"] = -number
+                if number % 2:
+                    file.move(f"g{number}", f"h{number}")
+                if number % 10 == 0:
+                    del file[f"g{number}"]
+                if number % 100 == 99:
+                    file.flush()
+
+    if action == "write":
+        with h5py.File(path, "w") as file:
+            objects(file, count)
+        return timed(write)[0]
+    with h5py.File(path, "r") as file:
+        names = {f"h{n}" if n % 2 else f"g{n}": n for n in range(count) if n % 10}
+        assert set(file) == set(names) and all(file[name]["x"].attrs["number"] == -n for name, n in names.items())
+    return 0.0
+
+
+def append():
+    """Rows that are appended one by one, flushed now and then."""
+    count = 8000 // less
+
+    def write():
+        with h5py.File(path, "w") as file:
+            x = file.create_dataset("x", (0, 64), "f4", maxshape=(None, 64), chunks=(64, 64))
+            for row in range(count):
+                x.resize(row + 1, 0)
+                x[row] = row
+                if row % 100 == 99:
+                    file.flush()
+
+    if action == "write":
+        return timed(write)[0]
+    with h5py.File(path, "r") as file:
+        assert (file["x"][:, 0] == np.arange(count)).all() and (file["x"][:, 63] == np.arange(count)).all()
+    return 0.0
+
+
+def replace():
+    """Elements that a commit has are written over; the most memory that the process had, in bytes."""
+    n, each = (1 << 27) // less, 1 << 22
+    if action == "write":
+        with h5py.File(path, "w") as file:
+            x = file.create_dataset("x", (n,), np.int32)
+            for times in (1, 2):
+                for start in range(0, n, each):
+                    x[start : start + each] = times
+                file.flush()
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+    with h5py.File(path, "r") as file:
+        assert all((file["x"][start : start + each] == 2).all() for start in range(0, n, each))
+    return 0.0
+
+
+RUN = {"create": create, "change": change, "append": append, "replace": replace, "rows": rows, "fields": fields, "contiguous": contiguous, "hidden": hidden}
 print(RUN.get(case, filtered)())

@@ -219,6 +219,8 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         allocation_fills: stored.allocation_fills,
         handles: Mutex::new(vec![handle]),
         encoded_chunks: Mutex::default(),
+        only_chunk_refused: AtomicBool::new(false),
+        chunks_refused: AtomicBool::new(false),
         field_buffer: Mutex::default(),
         offset_exposed: AtomicBool::new(false),
         needs_no_reads: AtomicBool::new(false),

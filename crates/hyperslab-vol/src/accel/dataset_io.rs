@@ -10,7 +10,7 @@ use crate::host::api::Hid;
 use crate::stats::Unwritten;
 use hyperslab_core::{
     Array, ArraySpec, Bytes, Datatype, Dims, Error, Gather, MemoryLayout, MemoryView, MemoryViewMut, NoTelemetry,
-    Request, Result, Run, Scatter, Selection, Telemetry, TransferMode, lock,
+    Request, Result, Run, Scatter, Selection, Strings, Telemetry, TransferMode, lock,
 };
 use hyperslab_h5direct::{DirectDataset, MetadataBackend, WriteEffect};
 use std::path::PathBuf;
@@ -35,6 +35,10 @@ pub(crate) struct DatasetIo {
     pub(crate) handles: Mutex<Vec<Handle>>,
     /// Chunks encoded in the background, to be stored by the next callback.
     pub(crate) encoded_chunks: Mutex<Vec<EncodedChunk>>,
+    /// Whether libhdf5 has refused the dataset's only chunk, and would lose it without an error now.
+    pub(crate) only_chunk_refused: AtomicBool,
+    /// Whether libhdf5 has refused the first of `encoded_chunks`.
+    pub(crate) chunks_refused: AtomicBool,
     /// Fields that wait for the other fields of their elements.
     pub(crate) field_buffer: Mutex<Option<FieldBuffer>>,
     /// Whether the program may have queried the dataset's file offset, and so may read the file itself.
@@ -72,13 +76,55 @@ impl DatasetIo {
             None => body(None),
             Some(handle) => {
                 let (shape, allocation_fills) = (self.direct.shape(), self.allocation_fills);
-                let library =
-                    LibraryBackend { host: self.host, handle, type_id: self.type_id, shape: &shape, allocation_fills };
-                let encoded_chunks = std::mem::take(&mut *lock(&self.encoded_chunks));
-                encoded_chunks.iter().try_for_each(|chunk| chunk.store(&library))?;
+                let library = LibraryBackend {
+                    host: self.host,
+                    handle,
+                    type_id: self.type_id,
+                    shape: &shape,
+                    allocation_fills,
+                    chunk: self.spec.chunk.as_deref().unwrap_or_default(),
+                    only_chunk_refused: &self.only_chunk_refused,
+                };
+                self.store_queued(&library)?;
                 body(Some(&library))
             }
         }
+    }
+
+    /// Stores the chunks that were encoded in the background. Those that libhdf5 refuses, as on a full disk, stay and are
+    /// tried again by the next call: what reads or flushes meanwhile fails, and sees nothing older.
+    fn store_queued(&self, library: &LibraryBackend<'_>) -> Result<()> {
+        let mut waiting = std::mem::take(&mut *lock(&self.encoded_chunks));
+        let mut done = Ok(());
+        let stored = waiting.iter().take_while(|chunk| {
+            done = chunk.store(library);
+            done.is_ok()
+        });
+        let stored = stored.count();
+        let refused = done.map_err(|error| error.target(&self.name));
+        match &refused {
+            Err(error) => {
+                waiting.drain(..stored);
+                let mut queue = lock(&self.encoded_chunks);
+                // What came meanwhile is newer.
+                waiting.append(&mut queue);
+                *queue = waiting;
+                drop(queue);
+                self.chunks_refused.store(true, Ordering::Relaxed);
+                self.note_unwritten(error);
+            }
+            Ok(()) => {
+                if stored > 0 && self.chunks_refused.swap(false, Ordering::Relaxed) {
+                    self.host.stats.note_written(&self.path.display().to_string(), &self.name);
+                }
+            }
+        }
+        refused
+    }
+
+    /// Whether chunks wait that libhdf5 has refused, which was noted.
+    pub(crate) fn keeps_refused_chunks(&self) -> bool {
+        self.chunks_refused.load(Ordering::Relaxed)
     }
 
     /// Whether the file's metadata on disk locates all elements, so that a write in place is complete by itself.
@@ -293,6 +339,15 @@ impl Array for DatasetArray {
 
     fn spec(&self) -> Result<ArraySpec> {
         Ok(ArraySpec { shape: self.io.direct.shape(), ..self.io.spec.clone() })
+    }
+
+    /// Such arrays are left to libhdf5.
+    fn write_strings(&self, _: &Selection, _: &Strings, _: TransferMode) -> Result<()> {
+        Err(Error::unsupported("write", "strings of variable length are left to libhdf5"))
+    }
+
+    fn read_strings(&self, _: &Selection, _: TransferMode) -> Result<Strings> {
+        Err(Error::unsupported("read", "strings of variable length are left to libhdf5"))
     }
 
     fn allows_background_io(&self) -> bool {

@@ -384,7 +384,10 @@ impl FileState {
             })
         });
         let planes = planes.fold(Ok(()), Result::and);
-        if let Err(error) = &layered {
+        // Chunks that libhdf5 has refused are noted by their dataset until they are stored.
+        if let Err(error) = &layered
+            && !datasets.iter().any(|dataset| dataset.io.keeps_refused_chunks())
+        {
             self.note_unwritten(error);
         }
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);

@@ -154,6 +154,7 @@ impl Format for BaseFormat {
                 persistent: true,
                 chunks: true,
                 compound: true,
+                strings: false,
                 partial_fields: true,
                 fill_value: true,
                 max_rank: hyperslab_core::MAX_RANK,

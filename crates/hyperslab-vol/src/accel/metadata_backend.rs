@@ -7,6 +7,7 @@ use hyperslab_core::{Error, ErrorKind, MAX_RANK, Result};
 use hyperslab_h5direct::{ChunkAddress, MetadataBackend};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const GET_SPACE_STATUS: c_int = 3;
@@ -111,9 +112,28 @@ pub(crate) struct LibraryBackend<'a> {
     pub(crate) shape: &'a [u64],
     /// Whether allocating the dataset writes fill values.
     pub(crate) allocation_fills: bool,
+    /// Shape of the chunks; empty without.
+    pub(crate) chunk: &'a [u64],
+    /// Whether the only chunk was refused, so that no write of it can be trusted any more.
+    pub(crate) only_chunk_refused: &'a AtomicBool,
 }
 
 impl LibraryBackend<'_> {
+    /// After a write of a chunk that failed, libhdf5 takes the chunk for stored: it would write the next time to the place that it
+    /// had found, and leave it out of the index without an error. It forgets that when it looks another chunk up.
+    fn forget_chunk(&self, origin: &[u64]) {
+        let mut axes = self.shape.iter().zip(self.chunk).enumerate();
+        let another = axes.find(|(_, (extent, chunk))| extent > chunk).map(|(axis, (_, chunk))| {
+            let mut another = origin.to_vec();
+            another[axis] = if another[axis] == 0 { *chunk } else { 0 };
+            another
+        });
+        let forgets = |another: Vec<u64>| self.host.preserving_error_stack(|| self.stored_size(&another)).is_ok();
+        if !another.is_some_and(forgets) {
+            self.only_chunk_refused.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn done(&self, doing: &'static str, status: Herr) -> Result<()> {
         if status >= 0 { Ok(()) } else { Err(self.host.failed(doing)) }
     }
@@ -255,6 +275,10 @@ impl MetadataBackend for LibraryBackend<'_> {
     }
 
     fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()> {
+        if self.only_chunk_refused.load(Ordering::Relaxed) {
+            let message = "a write of this chunk has failed, after which libhdf5 cannot store it any more";
+            return Err(Error::new(ErrorKind::Io, "write chunk", message).hint("close the file, and write it again"));
+        }
         /// Before 2.0.
         #[repr(C)]
         struct Narrow {
@@ -270,19 +294,19 @@ impl MetadataBackend for LibraryBackend<'_> {
             bytes: usize,
             data: *const u8,
         }
-        let (origin, data) = (origin.as_ptr(), stored.as_ptr());
+        let (first, data) = (origin.as_ptr(), stored.as_ptr());
         let status = if self.host.version.0 >= 2 {
-            let mut arguments = Wide { origin, mask, bytes: stored.len(), data };
+            let mut arguments = Wide { origin: first, mask, bytes: stored.len(), data };
             // SAFETY: the arguments are those of the operation in this version.
             unsafe { self.handle.optional(self.host, CHUNK_WRITE, &mut arguments) }
         } else {
             let bytes = u32::try_from(stored.len());
             let bytes = bytes.map_err(|_| Error::unsupported("write chunk", "it has 4 GiB or more"))?;
-            let mut arguments = Narrow { origin, mask, bytes, data };
+            let mut arguments = Narrow { origin: first, mask, bytes, data };
             // SAFETY: the arguments are those of the operation in this version.
             unsafe { self.handle.optional(self.host, CHUNK_WRITE, &mut arguments) }
         };
-        self.done("write chunk", status)
+        self.done("write chunk", status).inspect_err(|_| self.forget_chunk(origin))
     }
 
     fn write_elements(&self, origin: &[u64], extents: &[u64], chunk: &[u8], _: (&[u8], u32)) -> Result<bool> {

@@ -71,6 +71,7 @@ api! {
     H5Idec_ref(id: Hid) -> c_int;
     H5Eget_current_stack() -> Hid;
     H5Eset_current_stack(stack: Hid) -> Herr;
+    H5Ewalk2(stack: Hid, direction: c_int, function: Ptr, data: Ptr) -> Herr;
     H5Eget_auto2(stack: Hid, function: *mut Ptr, data: *mut Ptr) -> Herr;
     H5Eset_auto2(stack: Hid, function: Ptr, data: Ptr) -> Herr;
     H5Pget_vol_info(list: Hid, info: *mut Ptr) -> Herr;

@@ -27,24 +27,115 @@ with h5py.File('a.h5', 'r') as file:
     assert all((file['x'][at] == at).all() for at in range(row)), row
 ";
 
+/// Fills the disk with chunks that are encoded in the background, makes room, and flushes again.
+const ROOM_AGAIN: &str = "
+import h5py, numpy as np, os
+data = np.random.default_rng(1).integers(0, 256, (24, 1 << 18), dtype='u1')
+refused, told = [], 0
+with open('filler', 'wb') as filler:
+    filler.write(b'0' * (4 << 20))
+file = h5py.File('a.h5', 'w')
+x = file.create_dataset('x', data.shape, 'u1', chunks=(1, 1 << 18), compression='gzip', compression_opts=1)
+for at in range(24):
+    try:
+        x[at] = data[at]
+    except (OSError, RuntimeError):
+        refused.append(at)
+for work in (file.flush, lambda: x[3]):
+    try:
+        work()
+    except (OSError, RuntimeError) as error:
+        told += 1
+assert refused or told, 'not full'
+os.remove('filler')
+# What was refused is written again, as a program may.
+for at in refused:
+    x[at] = data[at]
+file.flush()
+assert (x[...] == data).all(), [at for at in range(24) if (x[at] != data[at]).any()]
+file.close()
+with h5py.File('a.h5', 'r') as file:
+    x = file['x']
+    assert (x[...] == data).all(), [at for at in range(24) if (x[at] != data[at]).any()]
+print('kept')
+";
+
+/// Writes a chunk that was refused once more as soon as there is room: one of many, and the only one of a dataset.
+const AT_ONCE: &str = "
+import h5py, numpy as np, os
+data = np.random.default_rng(1).integers(0, 256, (24, 1 << 18), dtype='u1')
+with open('filler', 'wb') as filler:
+    filler.write(b'0' * (4 << 20))
+file = h5py.File('a.h5', 'w')
+kinds = dict(dtype='u1', chunks=(1, 1 << 18), compression='gzip', compression_opts=1)
+many, only = file.create_dataset('many', data.shape, **kinds), file.create_dataset('only', (1, 1 << 18), **kinds)
+told, refused = False, None
+for at in range(24):
+    try:
+        many[at] = data[at]
+    except (OSError, RuntimeError):
+        try:
+            only[0] = data[0]
+        except (OSError, RuntimeError):
+            refused = at
+        os.remove('filler')
+        many[at] = data[at]
+        try:
+            only[0] = data[0]
+        except (OSError, RuntimeError):
+            told = True
+assert refused is not None, 'not full'
+try:
+    file.close()
+except (OSError, RuntimeError):
+    told = True
+with h5py.File('a.h5', 'r') as file:
+    wrong = [at for at in range(24) if (file['many'][at] != data[at]).any()]
+    assert not wrong, wrong
+    assert told or (file['only'][0] == data[0]).all()
+print('kept')
+";
+
 pub fn trials() -> Vec<Trial> {
-    let closing = trial("a file under safe is closed on a full disk", closed_when_full);
-    in_modes("full disk", full).into_iter().chain(in_modes("writes that fail", failing)).chain([closing]).collect()
+    let closing = trial("a file under safe is closed on a full disk", || {
+        said_as(on_full_disk("safe", CLOSED_WHEN_FULL)?, "No space left")
+    });
+    let again = ["async", "codec", "cache"].map(|mode| {
+        trial(format!("chunks that found no room are written when there is some, {mode}"), move || {
+            said_as(on_full_disk(mode, ROOM_AGAIN)?, "kept")
+        })
+    });
+    let at_once = ["codec", "cache"].map(|mode| {
+        trial(format!("a chunk that found no room is written again, {mode}"), move || {
+            said_as(on_full_disk(mode, AT_ONCE)?, "kept")
+        })
+    });
+    let all = in_modes("full disk", full).into_iter().chain(in_modes("writes that fail", failing));
+    all.chain([closing]).chain(again).chain(at_once).collect()
 }
 
-fn closed_when_full() -> Outcome {
-    let Some(python) = program::python() else { return Ok(Completion::ignored_with(NO_PYTHON)) };
+/// What a program said, which should have `wanted` in it; none was run without Python or a file system that can be mounted.
+fn said_as(said: Result<String, &'static str>, wanted: &str) -> Outcome {
+    match said {
+        Ok(said) if said.contains(wanted) => Ok(Completion::Completed),
+        Ok(said) => Err(format!("{wanted}: {said}").into()),
+        Err(why) => Ok(Completion::ignored_with(why)),
+    }
+}
+
+/// Runs a Python program with a small file system as its folder, under a mode; what it printed.
+fn on_full_disk(mode: &str, script: &str) -> Result<Result<String, &'static str>, String> {
+    let Some(python) = program::python() else { return Ok(Err(NO_PYTHON)) };
     let folder = program::folder()?;
     let disk = folder.path().join("disk");
     std::fs::create_dir(&disk).map_err(|error| error.to_string())?;
     let able =
         |user: &bool| program::run(on_small_disk(&disk, *user).arg("true"), LIMIT).is_ok_and(|e| e.status.success());
-    let Some(user) = [false, true].into_iter().find(able) else { return Ok(Completion::ignored_with(NO_MOUNT)) };
+    let Some(user) = [false, true].into_iter().find(able) else { return Ok(Err(NO_MOUNT)) };
     let mut command = on_small_disk(&disk, user);
-    command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(&disk).arg(&python).args(["-c", CLOSED_WHEN_FULL]);
-    let ended = program::run(modes::apply(&mut command, "safe", folder.path())?, LIMIT)?;
-    let said = ended.expect_success("closing on a full disk")?;
-    if said.contains("No space left") { Ok(Completion::Completed) } else { Err(format!("not full: {said}").into()) }
+    command.args(["sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(&disk).arg(&python).args(["-c", script]);
+    let ended = program::run(modes::apply(&mut command, mode, folder.path())?, LIMIT)?;
+    ended.expect_success(&format!("a full disk under {mode}")).map(Ok)
 }
 
 /// A command in a name space of its own, where the folder is a small file system.

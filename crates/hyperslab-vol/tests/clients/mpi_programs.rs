@@ -20,7 +20,9 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(in_modes("a file that 2 ranks share", |mode| share("shared", 2, mode, Storage::Usual)));
     for mode in ["log", "async"] {
         trials.push(trial(format!("a rank that dies, {mode}"), move || die(2, mode)));
-        trials.push(long_trial(format!("a rank of 4 that dies, {mode}"), move || die(4, mode)));
+        for ranks in [4, 8, 16] {
+            trials.push(long_trial(format!("a rank of {ranks} that dies, {mode}"), move || die(ranks, mode)));
+        }
     }
     for mode in ["async", "codec+async", "log"] {
         let name = |ranks: u32| format!("a file on slow storage that {ranks} ranks share, {mode}");
