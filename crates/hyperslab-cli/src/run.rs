@@ -85,6 +85,7 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
     let sink = stats.map(|text| Sink::parse(&text)).transpose()?;
     let environment = environment(options, modes.as_ref(), log_dir.as_deref())?;
     if options.compare {
+        environment.check()?;
         return comparison::Compared { command: &options.command, environment: &environment }.run();
     }
     let (ended, statistics) = match connector::launch(&options.command, environment)? {
