@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::arguments::{Arguments, did_you_mean};
-use crate::setup::{self, Wish};
+use crate::setup::{self, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -25,8 +25,8 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
         bail!("no crate has benchmarks\n  try: add a file to its folder benches, with harness = false in its manifest");
     }
     let clients = chosen.iter().any(|name| NEED_CLIENTS.contains(&name.as_str()));
-    let wish = Wish { tests: false, clients, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-    let environment = setup::prepare(workspace, wish)?;
+    let options = SetupOptions { tests: false, clients, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let environment = setup::prepare(workspace, options)?;
     println!("\nbenchmarks: {}", chosen.join(", "));
     // One command for all: with one for each crate, cargo would build shared crates again with other features.
     let mut command = workspace.cargo(&["bench", "--workspace", "--no-fail-fast"]);

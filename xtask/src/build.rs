@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::Arguments;
-use crate::setup::{self, Environment, Wish};
+use crate::setup::{self, Environment, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -30,15 +30,15 @@ pub struct Built {
 /// The command `build`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--mpi", "--no-apt"], false)?;
-    let wish = Wish {
+    let options = SetupOptions {
         tests: false,
         clients: false,
         long: false,
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };
-    let environment = setup::prepare(workspace, wish)?;
-    release(workspace, &environment, wish.mpi).map(|_| ())
+    let environment = setup::prepare(workspace, options)?;
+    release(workspace, &environment, options.mpi).map(|_| ())
 }
 
 /// Builds the release program and the connector, with cargo's own progress on the screen.

@@ -4,15 +4,16 @@
 use anyhow::Result;
 
 use crate::arguments::Arguments;
-use crate::setup::{self, Wish};
+use crate::setup::{self, SetupOptions};
 use crate::test::{self, Outcome, Report, programs};
 use crate::workspace::Workspace;
 
 /// The command `check`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-    let mut environment = setup::prepare(workspace, wish)?;
+    let options =
+        SetupOptions { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let mut environment = setup::prepare(workspace, options)?;
     environment.without_python();
     let mut report = Report::default();
     report.step("tidy", || test::tidied(workspace));

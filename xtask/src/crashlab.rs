@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::setup::{self, Wish};
+use crate::setup::{self, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -15,8 +15,8 @@ const PACKAGES: [&str; 4] = ["hyperslab-cli", "hyperslab-vol", "hyperslab-faults
 /// The command `crashlab`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let apt = !words.iter().any(|word| word == "--no-apt");
-    let wish = Wish { tests: false, clients: true, long: false, mpi: false, apt };
-    let environment = setup::prepare(workspace, wish)?;
+    let options = SetupOptions { tests: false, clients: true, long: false, mpi: false, apt };
+    let environment = setup::prepare(workspace, options)?;
     let mut build = workspace.cargo(&["build", "--quiet"]);
     build.args(PACKAGES.iter().flat_map(|package| ["--package", package]));
     shell::run_visibly(environment.apply(&mut build), "mend what the compiler says above")?;

@@ -13,7 +13,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{Arguments, did_you_mean, take_value};
-use crate::setup::{self, Environment, Wish};
+use crate::setup::{self, Environment, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -47,8 +47,9 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     }
     let mut chosen = known;
     chosen.retain(|name| arguments.names.is_empty() || arguments.names.contains(name));
-    let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-    build(workspace, &setup::prepare(workspace, wish)?)?;
+    let options =
+        SetupOptions { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+    build(workspace, &setup::prepare(workspace, options)?)?;
     if arguments.has("--build") {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{Arguments, take_value};
 use crate::build::{self, PLUGIN};
-use crate::setup::{self, Wish};
+use crate::setup::{self, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -18,15 +18,15 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let (prefix, words) = take_value(words, "--prefix", "a folder, such as --prefix $HOME/.local")?;
     let arguments = Arguments::parse(&words, &["--mpi", "--no-apt"], false)?;
     let prefix = prefix_of(prefix)?;
-    let wish = Wish {
+    let options = SetupOptions {
         tests: false,
         clients: false,
         long: false,
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };
-    let environment = setup::prepare(workspace, wish)?;
-    let built = build::release(workspace, &environment, wish.mpi)?;
+    let environment = setup::prepare(workspace, options)?;
+    let built = build::release(workspace, &environment, options.mpi)?;
     let (bin, lib) = (prefix.join("bin"), prefix.join("lib/hyperslab"));
     println!("\ninstall");
     put(&built.plugin, &lib, PLUGIN)?;

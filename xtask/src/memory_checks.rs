@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::arguments::Arguments;
 use crate::fuzz::{self, sanitizer};
-use crate::setup::{self, Environment, Wish};
+use crate::setup::{self, Environment, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -24,8 +24,9 @@ const NO_MIRI: &str = "no toolchain here has Miri: rustup toolchain install nigh
 /// The command `sanitize`.
 pub fn sanitize(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-    run_sanitized(workspace, &setup::prepare(workspace, wish)?, &arguments.passed_on)
+    let options =
+        SetupOptions { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+    run_sanitized(workspace, &setup::prepare(workspace, options)?, &arguments.passed_on)
 }
 
 /// Builds the tests of unsafe code with AddressSanitizer, in Rust and C, and runs them.

@@ -1,6 +1,6 @@
 //! `cargo xtask quickstart`: from a checkout to the first table of results.
 
-mod written;
+mod results_view;
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::arguments::Arguments;
 use crate::build;
-use crate::setup::{self, Environment, Wish};
+use crate::setup::{self, Environment, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -21,16 +21,16 @@ const RESULTS: &str = "target/quickstart/results";
 /// The command `quickstart`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--mpi", "--no-apt"], false)?;
-    let wish = Wish {
+    let options = SetupOptions {
         tests: false,
         clients: false,
         long: false,
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };
-    let environment = setup::prepare(workspace, wish)?;
-    let program = build::release(workspace, &environment, wish.mpi)?.program;
-    let (formats, launcher, ranks) = if wish.mpi {
+    let environment = setup::prepare(workspace, options)?;
+    let program = build::release(workspace, &environment, options.mpi)?.program;
+    let (formats, launcher, ranks) = if options.mpi {
         ("posix,mpiio,hdf5,zarr", "mpi", "two MPI ranks")
     } else {
         ("posix,hdf5,zarr", "threads", "two ranks")
@@ -48,7 +48,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
 fn say_what_next(workspace: &Workspace, environment: &Environment, program: &Path) {
     let python = environment.python().map(|path| workspace.display(path));
     println!("\nwhat was written, and what lists it");
-    for written in written::find(&workspace.root().join(DATA)) {
+    for written in results_view::find(&workspace.root().join(DATA)) {
         let path = workspace.display(&written.path);
         println!("  {:<6} {path}", written.kind.name());
         for command in written.kind.how_to_list(&path, python.as_deref()) {

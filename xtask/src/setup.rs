@@ -27,7 +27,7 @@ pub use private_python::PrivatePython;
 
 /// What the set-up is for, and what it may do.
 #[derive(Clone, Copy)]
-pub struct Wish {
+pub struct SetupOptions {
     /// Also what the tests need: rustfmt, clippy, h5dump.
     pub tests: bool,
     /// The Python clients that check files written by Hyperslab, and that benchmarks are held against.
@@ -79,14 +79,14 @@ impl Environment {
 /// The command `setup`.
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let arguments = Arguments::parse(words, &["--tests", "--mpi", "--no-apt"], false)?;
-    let wish = Wish {
+    let options = SetupOptions {
         tests: arguments.has("--tests"),
         clients: arguments.has("--tests"),
         long: false,
         mpi: arguments.has("--mpi"),
         apt: !arguments.has("--no-apt"),
     };
-    let environment = prepare(workspace, wish)?;
+    let environment = prepare(workspace, options)?;
     for missing in &environment.missing {
         println!("  missing  {missing}");
     }
@@ -94,32 +94,32 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Finds or installs everything that `wish` asks for. Optional things that cannot be had are listed in the result;
+/// Finds or installs everything that `options` asks for. Optional things that cannot be had are listed in the result;
 /// anything else that is missing is an error that says how to provide it.
-pub fn prepare(workspace: &Workspace, wish: Wish) -> Result<Environment> {
-    begin(workspace, wish)?.finish(workspace)
+pub fn prepare(workspace: &Workspace, options: SetupOptions) -> Result<Environment> {
+    begin(workspace, options)?.finish(workspace)
 }
 
 /// A set-up that has all that builds need, but not yet what the tests need besides.
 pub struct Begun {
-    wish: Wish,
+    options: SetupOptions,
     environment: Environment,
     _one_at_a_time: File,
 }
 
 /// The first half of [`prepare`]: what builds without MPI need.
-pub fn begin(workspace: &Workspace, wish: Wish) -> Result<Begun> {
+pub fn begin(workspace: &Workspace, options: SetupOptions) -> Result<Begun> {
     println!("set-up");
     let one_at_a_time = lock(workspace)?;
     // A libhdf5 of the machine would take the place of the bundled one; builds with MPI are told theirs.
     let mut environment = Environment { removed: vec![parallel_hdf5::VARIABLE], ..Environment::default() };
-    build_tools::compiler(workspace, wish)?;
-    cmake::provide(workspace, wish, &mut environment)?;
-    build_tools::make(workspace, wish, &mut environment)?;
-    if wish.tests {
+    build_tools::compiler(workspace, options)?;
+    cmake::provide(workspace, options, &mut environment)?;
+    build_tools::make(workspace, options, &mut environment)?;
+    if options.tests {
         components::provide(workspace, &mut environment);
     }
-    Ok(Begun { wish, environment, _one_at_a_time: one_at_a_time })
+    Ok(Begun { options, environment, _one_at_a_time: one_at_a_time })
 }
 
 impl Begun {
@@ -130,24 +130,24 @@ impl Begun {
 
     /// The second half of [`prepare`]: mostly downloads, during which a build may run.
     pub fn finish(self, workspace: &Workspace) -> Result<Environment> {
-        let Self { wish, mut environment, _one_at_a_time } = self;
-        if wish.tests {
-            test_clients::tools(workspace, wish, &mut environment);
-            hdf5_tools::provide(workspace, wish, &mut environment);
+        let Self { options, mut environment, _one_at_a_time } = self;
+        if options.tests {
+            test_clients::tools(workspace, options, &mut environment);
+            hdf5_tools::provide(workspace, options, &mut environment);
         }
-        match (wish.clients, wish.tests) {
-            (true, _) => test_clients::python(workspace, wish, &mut environment)?,
+        match (options.clients, options.tests) {
+            (true, _) => test_clients::python(workspace, options, &mut environment)?,
             (false, true) => test_clients::leave_out_python(&mut environment),
             (false, false) => test_clients::recall(workspace, &mut environment),
         }
-        if wish.clients && wish.long {
-            test_clients::older_python(workspace, wish, &mut environment);
+        if options.clients && options.long {
+            test_clients::older_python(workspace, options, &mut environment);
         }
-        if wish.mpi {
-            let usual = mpi::provide(workspace, wish, &mut environment)?;
+        if options.mpi {
+            let usual = mpi::provide(workspace, options, &mut environment)?;
             environment.mpi.extend(usual);
-            if wish.tests && wish.long && !environment.mpi.is_empty() {
-                let second = mpi::provide_mpich(workspace, wish, &mut environment)?;
+            if options.tests && options.long && !environment.mpi.is_empty() {
+                let second = mpi::provide_mpich(workspace, options, &mut environment)?;
                 environment.mpi.extend(second);
             }
         }

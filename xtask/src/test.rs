@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use crate::arguments::{Arguments, take_value};
 use crate::fuzz;
 use crate::memory_checks;
-use crate::setup::{self, Environment, Wish};
+use crate::setup::{self, Environment, SetupOptions};
 use crate::shell;
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -58,7 +58,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let chosen = Chosen::parse(part.as_deref())?;
     let arguments = Arguments::parse(&words, &["--fast", "--no-python", "--mpi", "--no-apt", "--long"], false)?;
     let long = arguments.has("--long");
-    let wish = Wish {
+    let options = SetupOptions {
         tests: true,
         clients: !arguments.has("--no-python"),
         long,
@@ -71,7 +71,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
 
     let mut report = Report::default();
     let begin = Instant::now();
-    let begun = setup::begin(workspace, wish)?;
+    let begun = setup::begin(workspace, options)?;
     let meanwhile = if own { Some(Meanwhile::begin(workspace, begun.environment(), Targets::All)?) } else { None };
     let environment = begun.finish(workspace)?;
     report.add("set-up", begin.elapsed(), Outcome::Passed(String::new()));
@@ -110,7 +110,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     if long {
         report.long_steps(workspace, &environment, &chosen);
     }
-    if wish.mpi && chosen.has("mpi") {
+    if options.mpi && chosen.has("mpi") {
         mpi::run(workspace, &environment, long, &mut report);
     }
     report.finish(&environment)

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::arguments::{Arguments, take_value};
 use crate::build::PLUGIN;
-use crate::setup::{self, PrivatePython, Wish};
+use crate::setup::{self, PrivatePython, SetupOptions};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -28,13 +28,14 @@ const READER: &str = "libhyperslab_reader.so";
 pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     let (out, words) = take_value(words, "--out", "a folder, such as --out dist")?;
     let arguments = Arguments::parse(&words, &["--no-apt"], false)?;
-    let wish = Wish { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
-    let environment = setup::prepare(workspace, wish)?;
+    let options =
+        SetupOptions { tests: false, clients: false, long: false, mpi: false, apt: !arguments.has("--no-apt") };
+    let environment = setup::prepare(workspace, options)?;
     let here = std::env::current_dir().context("the current folder is gone")?;
     let target = workspace.root().join("target/wheel");
     let out = out.map_or_else(|| target.join("dist"), |folder| here.join(folder));
     fs::create_dir_all(&target).with_context(|| format!("cannot create {}", target.display()))?;
-    let python = PrivatePython::open_in(workspace, wish, target.join("python"))?;
+    let python = PrivatePython::open_in(workspace, options, target.join("python"))?;
     python.install("wheel", "the package is linked for older systems, and checked, with them")?;
 
     println!("\nbuild");
@@ -47,7 +48,7 @@ pub fn run(workspace: &Workspace, words: &[String]) -> Result<()> {
     audit(&python, &wheel)?;
 
     println!("\ncheck");
-    smoke_test(workspace, wish, &target.join("clean"), &wheel)?;
+    smoke_test(workspace, options, &target.join("clean"), &wheel)?;
     let bytes = fs::metadata(&wheel)?.len();
     println!("\n{} ({:.1} MB)", wheel.display(), bytes as f64 / 1e6);
     println!("  pip install {}    to use it", wheel.display());
@@ -183,11 +184,11 @@ fn audit(python: &PrivatePython<'_>, wheel: &Path) -> Result<()> {
 }
 
 /// Installs the wheel into an environment that has only h5py besides, and has it write and read there.
-fn smoke_test(workspace: &Workspace, wish: Wish, folder: &Path, wheel: &Path) -> Result<()> {
+fn smoke_test(workspace: &Workspace, options: SetupOptions, folder: &Path, wheel: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let clean = PrivatePython::open_in(workspace, wish, folder.to_owned())?;
+    let clean = PrivatePython::open_in(workspace, options, folder.to_owned())?;
     let log = workspace.state().join("log/wheel-check.txt");
     let mut install = Command::new(clean.interpreter());
     install.args(["-m", "pip", "install", "--disable-pip-version-check", "--prefer-binary", "h5py"]).arg(wheel);

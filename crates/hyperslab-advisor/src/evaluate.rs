@@ -9,8 +9,8 @@ use super::timings::{Timing, Timings};
 use anyhow::{Context, Result};
 use hyperslab_core::CacheState;
 use hyperslab_model::{
-    Choice, Class, Count, Counting, Fold, Judgement, Method, Sample, ScoredRun, folds_by_group, judge, leave_out,
-    ordinary,
+    Choice, Class, Count, Counting, Fold, Judgement, Method, Sample, ScoredRun, default_coefficients, folds_by_group,
+    judge, leave_out,
 };
 use hyperslab_report::table::{Align, Table};
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,7 +237,7 @@ fn choices(
                 let predicted = if class == Class::Hdf5 { 1.0 } else { 2.0 };
                 samples.iter().map(|one| Some(ScoredRun { measured: one.seconds, predicted, inside: false })).collect()
             }
-            _ => leave_out(&samples, (method, &ordinary()), &folds)?
+            _ => leave_out(&samples, (method, &default_coefficients()), &folds)?
                 .into_iter()
                 .map(|run| run.map(|r| ScoredRun { measured: r.measured, predicted: r.predicted, inside: r.inside }))
                 .collect(),

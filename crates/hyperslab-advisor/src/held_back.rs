@@ -10,8 +10,8 @@ use super::timings::Timings;
 use anyhow::{Context, Result};
 use hyperslab_core::{CacheState, Stack, dims};
 use hyperslab_model::{
-    Choice, Class, Conditions, Counting, Fit, Method, Profile, RankKind, Sample, ScoredRun, count, judge, ordinary,
-    predict,
+    Choice, Class, Conditions, Counting, Fit, Method, Profile, RankKind, Sample, ScoredRun, count,
+    default_coefficients, judge, predict,
 };
 use hyperslab_run::{Case, Progress, Spread, run_case};
 use serde_json::json;
@@ -157,7 +157,7 @@ fn published(trials: &[Measurement], timings: &Timings) -> Result<BTreeMap<Class
         let known = samples(trials, timings, class, CacheState::Warm, Counting::Published)?;
         let known: Vec<Sample> = known.into_iter().map(|one| one.sample).collect();
         if !known.is_empty() {
-            fits.insert(class, Fit::new(&known, Method::Robust, &ordinary())?);
+            fits.insert(class, Fit::new(&known, Method::Robust, &default_coefficients())?);
         }
     }
     Ok(fits)

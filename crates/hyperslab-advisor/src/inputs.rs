@@ -136,7 +136,7 @@ impl Input {
                     continue;
                 }
             };
-            check_ranks(&work.workload, profile)?;
+            check_ranks(work.workload.header.ranks, profile)?;
             let (costs, prediction) = prediction(&work.workload, &case.stack, profile, conditions, &mut data)?;
             let (benchmark, stack) = (case.benchmark.clone(), case.stack.to_string());
             found.push(Predicted { number: case.number, benchmark, stack, costs, prediction });
@@ -214,8 +214,8 @@ fn too_large_for_memory(plan: &bench::Plan, profile: &Profile) -> bool {
 }
 
 /// Refuses more ranks than this machine can be asked about.
-pub fn check_ranks(work: &Workload, profile: &Profile) -> Result<()> {
-    let (ranks, most) = (work.header.ranks, MOST_ON_A_PROCESSOR * profile.machine.processors.max(1));
+pub fn check_ranks(ranks: usize, profile: &Profile) -> Result<()> {
+    let most = MOST_ON_A_PROCESSOR * profile.machine.processors.max(1);
     if ranks > most {
         bail!(
             "{ranks} ranks are more than the {} processors of this machine can be asked about\n  try: at most --ranks \
@@ -229,19 +229,4 @@ pub fn check_ranks(work: &Workload, profile: &Profile) -> Result<()> {
 /// Where real runs leave their results.
 pub fn results_file(directory: &Path) -> PathBuf {
     directory.join("measured/results.json")
-}
-
-/// Ranks for each processor beyond which a profile of one machine says nothing.
-const MOST_FOR_EACH: usize = 16;
-
-/// Refuses what is meant for other machines than this.
-pub fn refuse_many(ranks: usize, profile: &Profile) -> Result<()> {
-    let processors = profile.machine.processors.max(1);
-    if ranks > MOST_FOR_EACH * processors {
-        bail!(
-            "{ranks} ranks are not those of one machine with {processors} processors, which is all that the profile knows\n  \
-             try: hyperslab simulate, which knows of nodes, links and stripes"
-        );
-    }
-    Ok(())
 }

@@ -37,7 +37,7 @@ mod training;
 mod variants;
 
 pub use candidates::chunk_shapes;
-pub use inputs::{Input, SearchSpace, estimate, refuse_many, results_file};
+pub use inputs::{Input, SearchSpace, check_ranks, estimate, results_file};
 pub use measured::Bench;
 pub use measurement::Measurement;
 pub use measurement_plan::{Extent, trials};

@@ -9,7 +9,7 @@ use super::{call_floors, memcpy_probe, profile_path, sharing};
 use anyhow::{Result, bail};
 use hyperslab_core::CacheState;
 use hyperslab_core::workload::Workload;
-use hyperslab_model::{Class, Counting, Fit, Method, Profile, RankKind, Sample, count, ordinary};
+use hyperslab_model::{Class, Counting, Fit, Method, Profile, RankKind, Sample, count, default_coefficients};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -70,7 +70,7 @@ pub fn samples<'a>(
 
 /// Fits a profile to what was measured; adds to `missing` what was not.
 pub fn fit(trials: &[Measurement], timings: &Timings, directory: &Path, missing: &mut Vec<String>) -> Result<Profile> {
-    let (mut fits, ordinary, least) = (BTreeMap::new(), ordinary(), call_floors::measured(directory)?);
+    let (mut fits, ordinary, least) = (BTreeMap::new(), default_coefficients(), call_floors::measured(directory)?);
     for class in Class::ALL {
         for warmth in [CacheState::Warm, CacheState::Cold] {
             let samples = samples(trials, timings, class, warmth, Counting::Real)?;

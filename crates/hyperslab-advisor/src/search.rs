@@ -63,7 +63,7 @@ impl<'a> Search<'a> {
         let (mut works, mut data) = (Vec::new(), Compressibility::new(input.ratio));
         for case in cases {
             let Ok(work) = &case.work else { continue };
-            check_ranks(&work.workload, profile)?;
+            check_ranks(work.workload.header.ranks, profile)?;
             let configuration = hyperslab::configuration(&case.stack)?.stored(data.shares(&work.workload, &case.stack));
             let costs = count(&work.workload, &configuration)?;
             let prediction = predict(&costs, configuration.class(), profile, conditions)?;

@@ -311,7 +311,7 @@ fn plan_case(
     let mut notes = Vec::new();
     let mut denied = None;
     for wish in &draft.wishes {
-        if let Err(reason) = wish.grant(&mut stack, !launch.one_process(), &mut notes) {
+        if let Err(reason) = wish.apply(&mut stack, !launch.one_process(), &mut notes) {
             denied = Some(reason);
         }
     }

@@ -18,7 +18,7 @@ pub struct Requirement {
 impl Requirement {
     /// Adds its options to the stack, unless the user's own say something else. Where that cannot be done a note says so, or
     /// the error why the case is skipped.
-    pub fn grant(&self, stack: &mut Stack, processes: bool, notes: &mut Vec<String>) -> Result<(), String> {
+    pub fn apply(&self, stack: &mut Stack, processes: bool, notes: &mut Vec<String>) -> Result<(), String> {
         let format = &mut stack.format;
         if self.processes && !processes {
             return if self.vital { Err(format!("{} needs ranks that are MPI processes", self.key)) } else { Ok(()) };
@@ -50,20 +50,20 @@ mod tests {
     fn options_are_added_where_the_format_has_them() {
         let wish =
             Requirement { key: "ALIGN", options: vec![("align", "4KiB".into())], processes: false, vital: false };
-        let grant = |stack: &str, wish: &Requirement, processes: bool| {
+        let apply = |stack: &str, wish: &Requirement, processes: bool| {
             let (mut stack, mut notes) = (stack.parse::<Stack>().unwrap(), Vec::new());
-            let granted = wish.grant(&mut stack, processes, &mut notes);
-            (granted, stack.to_string(), notes)
+            let applied = wish.apply(&mut stack, processes, &mut notes);
+            (applied, stack.to_string(), notes)
         };
-        assert_eq!(grant("posix", &wish, false), (Ok(()), "posix".into(), vec!["ALIGN has no effect on posix".into()]));
+        assert_eq!(apply("posix", &wish, false), (Ok(()), "posix".into(), vec!["ALIGN has no effect on posix".into()]));
         if cfg!(feature = "hdf5") {
-            assert_eq!(grant("hdf5", &wish, false), (Ok(()), "hdf5(align=4KiB)".into(), vec![]));
-            assert_eq!(grant("hdf5(align=1MiB)", &wish, false).1, "hdf5(align=1MiB)");
+            assert_eq!(apply("hdf5", &wish, false), (Ok(()), "hdf5(align=4KiB)".into(), vec![]));
+            assert_eq!(apply("hdf5(align=1MiB)", &wish, false).1, "hdf5(align=1MiB)");
         }
         let vital = Requirement { vital: true, ..wish };
-        assert_eq!(grant("posix", &vital, true).0, Err("ALIGN has no effect on posix".into()));
+        assert_eq!(apply("posix", &vital, true).0, Err("ALIGN has no effect on posix".into()));
         let parallel = Requirement { processes: true, ..vital };
-        assert!(grant("posix", &parallel, false).0.unwrap_err().contains("MPI processes"));
-        assert_eq!(grant("posix", &Requirement { vital: false, ..parallel }, false), (Ok(()), "posix".into(), vec![]));
+        assert!(apply("posix", &parallel, false).0.unwrap_err().contains("MPI processes"));
+        assert_eq!(apply("posix", &Requirement { vital: false, ..parallel }, false), (Ok(()), "posix".into(), vec![]));
     }
 }

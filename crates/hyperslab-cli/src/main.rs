@@ -44,6 +44,7 @@ fn run_command() -> ExitCode {
     let matches = cli::command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match arguments.command {
+        Command::Advise(options) if options.system.is_some() => simulate::advice::run(&options),
         Command::Advise(options) => advisor::advise(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Compare(options) => compare::run(&options),

@@ -120,7 +120,7 @@ fn list() -> Table {
     let mut table = Table::new(&[("study", Align::Left), ("what", Align::Left), ("published", Align::Left)]);
     for study in STUDIES {
         let claims = study.claims.iter().filter_map(|claim| published::find(claim.published));
-        let mut places: Vec<String> = claims.map(|row| row.place()).collect();
+        let mut places: Vec<String> = claims.map(|row| row.cited()).collect();
         places.dedup();
         table.row(vec![study.name.into(), study.about.into(), places.join("; ")]);
     }

@@ -1,8 +1,13 @@
 //! `hyperslab simulate`: a workload on a described system, with intervals and what limits it.
 
+pub mod advice;
+mod calibration;
 mod chosen_system;
+mod claims;
 mod inputs;
 mod outcome;
+mod reproduction;
+mod reproduction_page;
 mod sweep;
 mod tables;
 mod timeline;
@@ -32,15 +37,19 @@ Examples:
       the systems that are described
   hyperslab simulate --template > mine.json
       a description to fill in (docs/system-format.md)
-  hyperslab simulate --reproduce
-      published tables beside simulated ones
+  hyperslab simulate --print-job slurm --ranks 16 > calibrate.sh
+  hyperslab simulate --calibrate results/*.json --system mine.json \\
+      --stripe-count 16 --output calibrated.json
+      runs that tell how fast a system is, and its description from them
+  hyperslab simulate --reproduce --page reproduced.html
+      published tables and claims beside simulated ones
 
 Nothing is run. docs/simulator.md says how good this is, and where it is not.
 
 Exit codes: 0 done, 2 bad input.";
 
 /// Options of `simulate`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SimulateOptions {
     /// A workload file *.jsonl, an h5bench workflow, an application kernel (hyperslab bench --list), or ior
     #[arg(value_name = "WORKLOAD|CONFIG|KERNEL|ior")]
@@ -69,6 +78,9 @@ pub struct SimulateOptions {
     /// Bytes of a stripe [default: the system's]
     #[arg(long, value_name = "SIZE")]
     pub stripe_size: Option<String>,
+    /// Files lie on the system's burst buffer
+    #[arg(long)]
+    pub burst_buffer: bool,
     /// Whether ranks make reads and writes together [default: as the input says]
     #[arg(long, value_enum, value_name = "HOW")]
     pub transfers: Option<Transfers>,
@@ -87,9 +99,24 @@ pub struct SimulateOptions {
     /// Print a description to fill in, or the one of --system
     #[arg(long)]
     pub template: bool,
-    /// Set published tables beside simulated ones: tables
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "tables")]
+    /// Set published tables and claims beside simulated ones: tables, claims, a table such as A.4, or one of the works cited [default: all]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "all")]
     pub reproduce: Option<String>,
+    /// Fit the system to runs that were measured on it: output of IOR (text or JSON), results of bench, CSV of h5bench
+    #[arg(long, value_name = "RUNS", num_args = 1.., conflicts_with = "reproduce")]
+    pub calibrate: Vec<PathBuf>,
+    /// Print a job script of the runs that --calibrate needs, for --ranks clients [default: 10]
+    #[arg(long, value_enum, value_name = "FOR")]
+    pub print_job: Option<calibration::JobKind>,
+    /// With --calibrate: write the description of the calibrated system
+    #[arg(short, long, value_name = "FILE", requires = "calibrate")]
+    pub output: Option<PathBuf>,
+    /// Replace a description that is there
+    #[arg(long, requires = "output")]
+    pub overwrite: bool,
+    /// With --reproduce: write a page
+    #[arg(long, value_name = "FILE", requires = "reproduce")]
+    pub page: Option<PathBuf>,
 }
 
 /// A case that was simulated.
@@ -123,14 +150,20 @@ pub fn run(options: &SimulateOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(name) = &options.reproduce {
-        return tables::reproduce(name, options.json);
+        return reproduction::run(name, options);
+    }
+    if let Some(kind) = options.print_job {
+        return calibration::print_job(kind, options);
+    }
+    if !options.calibrate.is_empty() {
+        return calibration::run(options);
     }
     let Some(input) = &options.input else {
         bail!(
             "what is to be simulated is not said\n  try: a kernel, a workflow, a workload file or ior; --help has examples"
         );
     };
-    let system = chosen_system::load(&options.system)?;
+    let system = chosen_system::of(options)?;
     if let Some(sweep) = &options.sweep {
         return sweep::run(options, &system, sweep);
     }
@@ -162,13 +195,25 @@ fn all(options: &SimulateOptions, input: &std::path::Path, system: &System) -> R
     Ok(outcomes)
 }
 
-/// Simulates one case.
-fn one(case: SimulatedCase, system: &System, run: &RunPlacement) -> Result<SimulatedOutcome> {
+/// A case whose time was worked out.
+pub struct TimedCase {
+    /// Where.
+    pub run: RunPlacement,
+    /// What was walked.
+    pub walked: Walked,
+    /// What layers do.
+    pub layers: LayerEffects,
+    /// What it takes.
+    pub simulated: Simulated,
+}
+
+/// Works out the time of a case.
+pub fn timed(case: &SimulatedCase, system: &System, run: &RunPlacement) -> Result<TimedCase> {
     let SimulatedCase { label, workload, stack } = case;
     let place = || format!("{label} on {stack}");
-    let layers = LayerEffects::of(&stack).with_context(place)?;
-    let run = striped(run, &stack, system).with_context(place)?;
-    let walked = walk(&workload, &stack, system, &run).with_context(place)?;
+    let layers = LayerEffects::of(stack).with_context(place)?;
+    let run = striped(run, stack, system).with_context(place)?;
+    let walked = walk(workload, stack, system, &run).with_context(place)?;
     let capacity = system.nodes.count.value as usize;
     if walked.nodes > capacity {
         bail!(
@@ -180,13 +225,19 @@ fn one(case: SimulatedCase, system: &System, run: &RunPlacement) -> Result<Simul
         );
     }
     let simulated = simulate(&walked, system, &layers, &system.timing);
+    Ok(TimedCase { run, walked, layers, simulated })
+}
+
+/// Simulates one case.
+fn one(case: SimulatedCase, system: &System, run: &RunPlacement) -> Result<SimulatedOutcome> {
+    let TimedCase { run, walked, layers, simulated } = timed(&case, system, run)?;
     let limits = limits(&simulated, &walked, system, &layers);
     let intervals = intervals(&walked, system, &layers);
-    Ok(SimulatedOutcome { label, stack, run, walked, simulated, intervals, limits })
+    Ok(SimulatedOutcome { label: case.label, stack: case.stack, run, walked, simulated, intervals, limits })
 }
 
 /// The same with the stripes that the stack asks for.
-fn striped(run: &RunPlacement, stack: &Stack, system: &System) -> Result<RunPlacement> {
+pub fn striped(run: &RunPlacement, stack: &Stack, system: &System) -> Result<RunPlacement> {
     let mut run = run.clone();
     if let Some(count) = stack.format.number("stripe_count", 1..=system.targets())? {
         run.stripe_count = count;
@@ -201,7 +252,7 @@ fn striped(run: &RunPlacement, stack: &Stack, system: &System) -> Result<RunPlac
 }
 
 /// Where ranks and stripes go.
-fn placement(options: &SimulateOptions, system: &System) -> Result<RunPlacement> {
+pub fn placement(options: &SimulateOptions, system: &System) -> Result<RunPlacement> {
     let mut run = RunPlacement::of(system);
     if let Some(ranks) = options.ranks_per_node {
         run.ranks_per_node = ranks as usize;

@@ -21,6 +21,16 @@ impl ByteOrder {
 }
 
 /// The type of one element. Text form as in numpy (`<f4`, `>i8`, `|b1`, `|S16`, `|V8`, and `string`); compounds are JSON objects.
+///
+/// ```
+/// use hyperslab_core::Datatype;
+///
+/// let particle = Datatype::packed_compound([("x", Datatype::F32), ("id", Datatype::I64)])?;
+/// assert_eq!(particle.size(), 12);
+/// assert_eq!(particle.field("id").map(|field| field.offset), Some(4));
+/// assert_eq!(Datatype::F64.to_string(), "<f8");
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "DatatypeRepr", into = "DatatypeRepr")]
 pub enum Datatype {

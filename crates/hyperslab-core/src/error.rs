@@ -5,6 +5,13 @@ use std::error::Error as StdError;
 use std::fmt;
 
 /// Error category for code to act on; the message is for people.
+///
+/// ```
+/// use hyperslab_core::{ErrorKind, Stack};
+///
+/// let error = "hdf5(chunk=".parse::<Stack>().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -52,6 +59,14 @@ impl ErrorKind {
 }
 
 /// An error with its kind, operation, reporting component, target, rank, cause and a hint what to try.
+///
+/// ```
+/// use hyperslab_core::Error;
+///
+/// let error = Error::unsupported("create array", "no chunks here").target("t/u").hint("use hdf5");
+/// assert_eq!(error.operation(), "create array");
+/// assert_eq!(error.what_to_try(), Some("use hdf5"));
+/// ```
 pub struct Error(Box<Details>);
 
 struct Details {

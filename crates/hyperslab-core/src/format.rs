@@ -12,6 +12,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Immutable dataset metadata plus the current shape. What a format does not support is refused at `create`, never dropped.
+///
+/// ```
+/// use hyperslab_core::{ArraySpec, Datatype, Filter};
+///
+/// let mut spec = ArraySpec::new(Datatype::F32, &[1000, 64]);
+/// spec.chunk = Some([100, 64].as_slice().into());
+/// spec.max_shape = Some(vec![None, Some(64)]);
+/// spec.filters = vec![Filter::Shuffle, Filter::Deflate(4)];
+/// spec.check()?;
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
@@ -117,6 +128,13 @@ impl ArraySpec {
 }
 
 /// The value of an attribute: packed elements of a type and shape.
+///
+/// ```
+/// use hyperslab_core::Attribute;
+///
+/// assert_eq!(Attribute::text("kelvin").as_text(), Some("kelvin"));
+/// assert_eq!(Attribute::integer(7).data, 7_i64.to_ne_bytes());
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attribute {
@@ -200,6 +218,13 @@ impl Attribute {
 }
 
 /// How to open a container.
+///
+/// ```
+/// use hyperslab_core::OpenMode;
+///
+/// let how = |overwrite: bool| if overwrite { OpenMode::Truncate } else { OpenMode::Create };
+/// assert_eq!(how(false), OpenMode::Create, "which refuses what exists");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenMode {
@@ -226,6 +251,14 @@ pub enum TransferMode {
 }
 
 /// Guarantee of a flush, when it returns.
+///
+/// ```
+/// use hyperslab_core::{Container, Durability, Result};
+///
+/// fn end_of_time_step(file: &dyn Container, checkpoint: bool) -> Result<()> {
+///     file.flush(if checkpoint { Durability::Durable } else { Durability::Visible })
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {

@@ -23,6 +23,16 @@ use smallvec::SmallVec;
 /// elements in packed memory. The canonical form is a list of disjoint non-empty slabs sorted by first element, neighbours
 /// merged where one slab can express them. The form of a regular hyperslab is unique, unless its first block was given in
 /// thousands of interleaved pieces; that of other unions is not, so compare those with [`Selection::same_elements`].
+///
+/// ```
+/// use hyperslab_core::Selection;
+///
+/// let rows = Selection::dense(&[2, 0], &[2, 6])?;
+/// let columns = Selection::parse(":,::2", &[4, 6])?;
+/// assert_eq!((rows.len(), columns.len(), rows.intersect(&columns)?.len()), (12, 12, 6));
+/// assert!(rows.check_inside(&[3, 6]).is_err());
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "SelectionRepr", into = "SelectionRepr")]
 pub struct Selection {

@@ -16,6 +16,16 @@ pub struct StackElement {
 }
 
 /// Layers, outermost first, and the format below them.
+///
+/// ```
+/// use hyperslab_core::Stack;
+///
+/// let stack: Stack = "log(dir=/scratch)/hdf5(chunk=64x64,align=1MiB)".parse()?;
+/// assert!(stack.has_layer("log"));
+/// assert_eq!(stack.format.get("align"), Some("1MiB"));
+/// assert_eq!(stack.to_string(), "log(dir=/scratch)/hdf5(chunk=64x64,align=1MiB)");
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Stack {

@@ -181,6 +181,24 @@ impl Header {
 }
 
 /// A header and its streams of steps.
+///
+/// ```
+/// use hyperslab_core::workload::JsonLines;
+///
+/// const LINES: &str = concat!(
+///     r#"{"hyperslab_workload":2,"name":"example","about":"a matrix","ranks":1,"files":[{"name":"a","created":true}],"#,
+///     r#""arrays":[{"dtype":"<f4","shape":[8,4],"fill":"ramp"}]}"#,
+///     "\n",
+///     r#"{"do":"open_file","file":0,"how":"create"}"#,
+///     "\n",
+///     r#"{"do":"close_file","file":0}"#,
+///     "\n",
+/// );
+/// let workload = JsonLines::workload(Box::new(|| Ok(Box::new(LINES.as_bytes()))))?;
+/// assert_eq!(workload.steps(0)?.count(), 2);
+/// workload.validate()?;
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Workload {
     /// Metadata, common to all ranks.

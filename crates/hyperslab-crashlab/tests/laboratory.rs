@@ -10,13 +10,13 @@ use std::process::Command;
 
 /// Words of the laboratory for each trial of the ordinary run.
 const ORDINARY: [(&str, &[&str]); 4] = [
-    ("images, safe", &["--mode", "plain,safe", "--images", "500", "--kills", "0"]),
+    ("images, safe", &["--mode", "plain,safe", "--images", "200", "--kills", "0"]),
     (
         "images, safe with writes behind the program",
-        &["--mode", "async-safe,cache-safe", "--images", "60", "--kills", "0"],
+        &["--mode", "async-safe,cache-safe", "--images", "30", "--kills", "0"],
     ),
-    ("images, log", &["--mode", "log,log-dir,log-small", "--images", "350", "--kills", "0"]),
-    ("kills", &["--mode", "safe,log", "--images", "0", "--kills", "24"]),
+    ("images, log", &["--mode", "log,log-dir,log-small", "--images", "140", "--kills", "0"]),
+    ("kills", &["--mode", "safe,log", "--images", "0", "--kills", "12"]),
 ];
 
 fn main() {

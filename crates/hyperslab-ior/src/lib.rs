@@ -35,7 +35,7 @@ use crate::report::TestReport;
 use crate::test_run::{Audience, TestResult};
 use crate::warnings::Warnings;
 use hyperslab_core::workload::Workload;
-use hyperslab_core::{Communicator, Error, Result, agree};
+use hyperslab_core::{Communicator, Error, Result, Stack, agree};
 use hyperslab_run::{on_threads, open_stack};
 use std::fs::{self, File};
 use std::io::Write;
@@ -88,6 +88,13 @@ pub fn parse_script(text: &str, initial: &Settings, notes: &mut Vec<String>) -> 
 pub fn workloads(settings: &Settings, ranks: usize) -> Result<[Workload; 2]> {
     let plan = Plan::new(settings.clone(), 0, ranks, ranks, 0, &mut Warnings::default())?;
     Ok([plan.ior.write()?, plan.ior.read(plan.readers(0))?])
+}
+
+/// The stack that the API of a test stands for. MPI-IO is told by its name in builds without MPI, too.
+pub fn stack(settings: &Settings) -> Result<Stack> {
+    let mut stack = api::stack(settings, &mut Vec::new())?;
+    stack.format.name.make_ascii_lowercase();
+    Ok(stack)
 }
 
 /// Runs all tests of a command line; `arguments` are those after the name of the program, `command_line` is shown. Results go

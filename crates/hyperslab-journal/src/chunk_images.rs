@@ -47,7 +47,9 @@ impl ChunkImages {
         let created = writes.created.checked_sub(EARLIER).unwrap_or(writes.created);
         let header = Header { journal: Id::random()?, created, rank: 0, ..writes.clone() };
         let usual = Limits::new(bytes);
-        let limits = Limits { segment: usual.segment.min(SEGMENT), durable: power, sync: SyncMode::OnFlush, ..usual };
+        // By that recovery tells what a loss of power leaves of an image from damage.
+        let sync = if power { SyncMode::EveryWrite } else { SyncMode::OnFlush };
+        let limits = Limits { segment: usual.segment.min(SEGMENT), durable: power, sync, ..usual };
         Ok(Self { files, header, limits, journal: Mutex::default(), stopped: OnceLock::new() })
     }
 

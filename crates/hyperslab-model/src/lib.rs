@@ -27,5 +27,5 @@ pub use fit::{Bias, Fit, Fold, Interval, LeftOut, Method, Quality, Sample, folds
 pub use footprint::{Footprint, Stored, footprint};
 pub use layers::{LayerCost, LayerUse, LayerWork};
 pub use predict::{Prediction, predict, seconds_of_transfers};
-pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, least, ordinary};
+pub use profile::{Alignment, MachineFacts, PROFILE_VERSION, Profile, default_coefficients, least};
 pub use python_costs::{PythonCosts, PythonLibrary, seconds_in_python};

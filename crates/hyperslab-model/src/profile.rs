@@ -49,6 +49,16 @@ impl MachineFacts {
 }
 
 /// What is known of a machine.
+///
+/// ```
+/// use hyperslab_model::{MachineFacts, Profile};
+///
+/// let (processor, file_system, device) = ("a processor".into(), "ext4".into(), "/dev/vda".into());
+/// let machine = MachineFacts { processor, processors: 2, memory: 8 << 30, file_system, device };
+/// let profile = Profile::unmeasured(machine.clone());
+/// assert!(Profile::from_json(&profile.to_json()?)?.check_machine(&machine).is_ok());
+/// # Ok::<(), hyperslab_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Version of the program that measured.
@@ -97,7 +107,7 @@ impl Profile {
 
     /// Of a machine that nobody has measured: everything takes what it does on ordinary ones, how far off is not known.
     pub fn unmeasured(machine: MachineFacts) -> Self {
-        let fit = Fit { coefficients: ordinary(), ..Fit::default() };
+        let fit = Fit { coefficients: default_coefficients(), ..Fit::default() };
         Self {
             program: String::new(),
             measured: 0.0,
@@ -168,7 +178,7 @@ pub(crate) fn variable(place: usize) -> Option<(&'static str, Count)> {
 }
 
 /// What is ordinary for every place of a row.
-pub fn ordinary() -> Vec<f64> {
+pub fn default_coefficients() -> Vec<f64> {
     (0..).map_while(variable).map(|(_, count)| count.ordinary()).collect()
 }
 

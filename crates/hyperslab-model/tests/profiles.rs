@@ -7,7 +7,7 @@ mod transfers;
 use hyperslab_core::{CacheState, Datatype, Selection};
 use hyperslab_model::{
     Alignment, Bias, Class, Conditions, Contention, ContentionCurve, Count, Fit, Interval, LayerCost, MachineFacts,
-    Part, Prediction, Profile, RankKind, count, ordinary, predict,
+    Part, Prediction, Profile, RankKind, count, default_coefficients, predict,
 };
 use transfers::Transfers;
 
@@ -177,9 +177,9 @@ fn reading_and_writing_saturate_apart() {
 /// The profile, with ordinary values in place of what reading takes.
 fn some_guessed() -> Profile {
     let mut profile = profile();
-    let reading: Vec<usize> = (0..Count::ALL.len()).filter(|&place| ordinary()[place] > 0.0).collect();
+    let reading: Vec<usize> = (0..Count::ALL.len()).filter(|&place| default_coefficients()[place] > 0.0).collect();
     for fit in profile.fits.values_mut() {
-        fit.coefficients[..Count::ALL.len()].copy_from_slice(&ordinary()[..Count::ALL.len()]);
+        fit.coefficients[..Count::ALL.len()].copy_from_slice(&default_coefficients()[..Count::ALL.len()]);
         fit.guessed = reading.clone();
         // Two runs that write, made of three things.
         let make = |parts: [f64; 3]| [vec![0.0; reading.len()], parts.to_vec()].concat();

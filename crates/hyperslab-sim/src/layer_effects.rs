@@ -3,6 +3,7 @@
 use crate::load::Load;
 use crate::system::System;
 use hyperslab_core::{Error, Result, Stack};
+use std::sync::Arc;
 
 /// The layers of a stack, as far as they change what storage is asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -129,6 +130,7 @@ fn ordered(load: &Load) -> Load {
         target_bytes: load.target_bytes.min(evenly.max(load.bytes / load.targets.max(1.0))),
         run: load.run.max(8e6),
         block: load.block.max(8e6),
+        flows: Arc::default(),
         ..load.clone()
     }
 }

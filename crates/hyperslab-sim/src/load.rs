@@ -2,11 +2,16 @@
 
 use crate::extent_locks::LockTables;
 use crate::file_layout::FileRanges;
+use crate::flow_classes::FlowClasses;
 use crate::stripe_placement::StripePlacement;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// Locks that change hands in a round for clients to be in each other's way.
 const TURNS: f64 = 0.05;
+
+/// Part of the largest flow by which flows may differ and still be alike.
+const GRAIN: f64 = 1.0 / 32.0;
 
 /// How calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,6 +90,10 @@ pub struct Load {
     pub partial_chunks: f64,
     /// Objects that are found by name, of all ranks.
     pub objects: f64,
+    /// Who sends how much where, of those that are looked at; none: all parts have as much to do.
+    pub flows: Arc<FlowClasses>,
+    /// Ranks of the run for each that is looked at.
+    pub scale: f64,
 }
 
 /// What the calls belong to.
@@ -108,6 +117,7 @@ impl Load {
         self.kind == other.kind
             && (self.interleaved, self.strided) == (other.interleaved, other.strided)
             && a.iter().zip(&b).all(|(a, b)| near(*a, *b))
+            && (Arc::ptr_eq(&self.flows, &other.flows) || self.flows.classes.len() == other.flows.classes.len())
     }
 
     fn figures(&self) -> [f64; 16] {
@@ -188,6 +198,10 @@ impl Scene {
         let interleaved = hand_overs > TURNS && clients > 1.0;
         let busiest = by_target.values().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
         let block = blocks.mean();
+        let flows = by_target.iter().flat_map(|(number, target)| {
+            target.by_client.iter().map(|(client, bytes)| (*client, *number, bytes * per_round))
+        });
+        let flows = Arc::new(FlowClasses::of(flows, self.targets_per_server, GRAIN));
         Load {
             kind: self.kind,
             rounds: rounds as f64,
@@ -201,7 +215,7 @@ impl Scene {
                 * per_round,
             targets: by_target.len() as f64,
             fan_in: busiest
-                .map_or(1.0, |target| target.clients.len() as f64 * self.scale)
+                .map_or(1.0, |target| target.by_client.len() as f64 * self.scale)
                 .clamp(1.0, clients * self.scale),
             crowd: (crowd * self.scale).clamp(1.0, (clients * self.scale).max(1.0)),
             run: busiest.map_or(0.0, |target| target.bytes / target.runs.max(1) as f64),
@@ -215,6 +229,8 @@ impl Scene {
             chunks: most(&mut chunks.values().copied()) * per_round,
             partial_chunks: most(&mut chunks.values().copied()) * per_round * partial_share,
             objects: objects * self.scale * per_round,
+            flows,
+            scale: self.scale,
         }
     }
 }
@@ -233,7 +249,8 @@ struct TargetLoad {
     runs: usize,
     /// By client and object: round and end of the last piece.
     ends: HashMap<(usize, (u64, u64)), (usize, u64)>,
-    clients: HashSet<usize>,
+    /// Bytes of each client.
+    by_client: BTreeMap<usize, f64>,
     /// Round, place in the call, client, object, range.
     pieces: Vec<TargetPiece>,
 }
@@ -267,7 +284,7 @@ impl TargetLoad {
         let end = (piece.round, piece.offset + piece.len);
         let last = self.ends.insert((piece.node, piece.object), end);
         self.runs += usize::from(last != Some((piece.round, piece.offset)));
-        self.clients.insert(piece.node);
+        *self.by_client.entry(piece.node).or_default() += piece.len as f64 * scale;
         self.pieces.push(piece);
     }
 

@@ -98,7 +98,7 @@ pub fn simulate(walked: &Walked, system: &System, layers: &LayerEffects, timing:
         now: 0.0,
         storage_free: 0.0,
         pending: 0.0,
-        last_read_end: 0.0,
+        ahead_from: None,
         found: Simulated {
             seconds: 0.0,
             compute: 0.0,
@@ -126,6 +126,7 @@ pub fn simulate(walked: &Walked, system: &System, layers: &LayerEffects, timing:
             }
             WalkEvent::Compute(seconds) => {
                 play.found.compute += seconds;
+                play.ahead_from = Some(play.now);
                 play.spend(SpanKind::Compute, *seconds, 0.0);
             }
             WalkEvent::Flush => play.flush(),
@@ -149,7 +150,8 @@ struct Play<'a> {
     storage_free: f64,
     /// Seconds that a flush will take, of what lies in logs.
     pending: f64,
-    last_read_end: f64,
+    /// When the last computation began: reads that follow it may have begun then, one after the other.
+    ahead_from: Option<f64>,
     found: Simulated,
 }
 
@@ -187,13 +189,12 @@ impl Play<'_> {
         }
         self.found.stages += stages;
         if self.layers.puts_off(writes) {
-            let begins = if writes { self.now + copies } else { self.last_read_end };
+            let begins = if writes { self.now + copies } else { *self.ahead_from.get_or_insert(self.now) };
             let done = self.storage_free.max(begins) + stages.total;
             self.storage_free = done;
             // What was read ahead is there when the computation before it was long enough.
             let waits = if writes { 0.0 } else { (done - self.now).max(0.0) };
             self.spend(kind, copies + waits, if writes { stages.total } else { 0.0 });
-            self.last_read_end = self.now;
         } else {
             self.spend(kind, copies + stages.total, 0.0);
         }

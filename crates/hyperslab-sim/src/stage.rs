@@ -1,5 +1,6 @@
 //! The time of one round of calls: the most loaded resource, and what is serial.
 
+use crate::fair_sharing::{Capacities, stretch};
 use crate::load::Load;
 use crate::system::System;
 use crate::timing::TimingParameters;
@@ -133,6 +134,7 @@ pub fn round_time(load: &Load, rates: &Rates, timing: &TimingParameters) -> Stag
     time.server = load.server_bytes / rates.server + unshared + seeks;
     time.disk = load.target_bytes / if load.kind.writes { rates.write } else { rates.read };
     let mut at_a_time = [time.link, time.network, time.server, time.disk].into_iter().fold(0.0, f64::max);
+    at_a_time *= unevenness(load, &time);
     let waits = load.kind.writes && !load.kind.collective && !load.kind.posix && !load.interleaved;
     if waits && load.fan_in > 1.0 {
         // Clients that wait for nobody drift apart, and some targets starve.
@@ -146,6 +148,23 @@ pub fn round_time(load: &Load, rates: &Rates, timing: &TimingParameters) -> Stag
     time.metadata = load.objects / rates.metadata;
     time.total = at_a_time + if alone { 0.0 } else { time.locks } + time.calls + time.chunks + time.metadata;
     time
+}
+
+/// How many times longer a round takes than its busiest resource, since flows that are held up at one leave others idle.
+fn unevenness(load: &Load, time: &StageTime) -> f64 {
+    if load.flows.classes.len() < 2 {
+        return 1.0;
+    }
+    let rate = |bytes: f64, seconds: f64| if seconds > 0.0 { bytes / seconds } else { f64::INFINITY };
+    let all = load.scale.max(1.0);
+    let capacities = Capacities {
+        link: rate(load.node_bytes, time.link),
+        server: rate(load.server_bytes, time.server) / all,
+        target: rate(load.target_bytes, time.disk) / all,
+        network: rate(load.bytes, time.network) / all,
+    };
+    // Where some stand for all, all of them are less uneven.
+    1.0 + (stretch(&load.flows, &capacities) - 1.0) / all.sqrt()
 }
 
 /// Seconds on the link, number of seeks, and what is serial, of a write.

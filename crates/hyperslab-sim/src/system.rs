@@ -10,6 +10,9 @@ pub const SYSTEM_VERSION: u32 = 1;
 /// The most bytes of a description.
 pub const MOST_BYTES: usize = 1 << 20;
 
+/// The most targets of all servers.
+const MOST_TARGETS: f64 = 65536.0;
+
 /// A number and where it is from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -193,6 +196,12 @@ impl System {
                 return bad(format!("{name} has no source; say where it is from, or \"assumed: why\""));
             }
         }
+        if self.storage.servers.value * self.storage.targets.value > MOST_TARGETS {
+            return bad(format!(
+                "{} servers of {} targets; at most {MOST_TARGETS} targets are possible",
+                self.storage.servers.value, self.storage.targets.value
+            ));
+        }
         let Background { load, sigma } = self.background;
         if !(0.0..0.99).contains(&load) || !(0.0..=3.0).contains(&sigma) {
             return bad(format!("a background load of {load} and sigma of {sigma}; 0 to 0.99 and 0 to 3 are possible"));
@@ -240,6 +249,23 @@ impl System {
             all.extend([("burst_buffer.servers", &buffer.servers, NUMBER), ("burst_buffer.rate", &buffer.rate, RATE)]);
         }
         all
+    }
+
+    /// The system with files on its burst buffer: striped over all its servers, which do not seek.
+    pub fn at_burst_buffer(&self) -> Result<Self> {
+        let Some(buffer) = &self.burst_buffer else {
+            let error = Error::invalid("choose storage", format!("{} has no burst buffer", self.name));
+            return Err(error.hint("cori has one"));
+        };
+        let mut system = self.clone();
+        let storage = &mut system.storage;
+        (storage.servers, storage.targets) = (buffer.servers.clone(), Sourced::new(1.0, "a server is a target"));
+        storage.stripe_count = buffer.servers.clone();
+        for rate in [&mut storage.server_rate, &mut storage.write_rate, &mut storage.read_rate] {
+            *rate = buffer.rate.clone();
+        }
+        system.timing.seek = 0.0;
+        Ok(system)
     }
 
     /// Targets of all servers.

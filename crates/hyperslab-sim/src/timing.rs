@@ -48,96 +48,46 @@ pub struct TimingParameters {
     pub chunk_read: f64,
 }
 
-impl TimingParameters {
-    /// Names in the order of [`TimingParameters::values`].
-    pub const NAMES: [&'static str; PARAMETERS] = [
-        "incast",
-        "seek",
-        "write_run",
-        "read_run",
-        "call",
-        "collective_write",
-        "collective_read",
-        "split",
-        "lock_base",
-        "lock_writer",
-        "page",
-        "hand_over",
-        "jump_aligned",
-        "jump_unaligned",
-        "barrier",
-        "drift",
-        "chunk_write",
-        "chunk_read",
-    ];
+/// Names, values and the way back, of the fields in one order: that of fitted vectors and their covariances.
+macro_rules! in_order {
+    ($($name:ident),+ $(,)?) => {
+        /// Names in the order of [`TimingParameters::values`].
+        pub const NAMES: [&'static str; PARAMETERS] = [$(stringify!($name)),+];
 
-    /// All of them.
-    pub fn values(&self) -> [f64; PARAMETERS] {
-        [
-            self.incast,
-            self.seek,
-            self.write_run,
-            self.read_run,
-            self.call,
-            self.collective_write,
-            self.collective_read,
-            self.split,
-            self.lock_base,
-            self.lock_writer,
-            self.page,
-            self.hand_over,
-            self.jump_aligned,
-            self.jump_unaligned,
-            self.barrier,
-            self.drift,
-            self.chunk_write,
-            self.chunk_read,
-        ]
-    }
-
-    /// From all of them.
-    pub fn of(values: [f64; PARAMETERS]) -> Self {
-        let [
-            incast,
-            seek,
-            write_run,
-            read_run,
-            call,
-            collective_write,
-            collective_read,
-            split,
-            lock_base,
-            lock_writer,
-            page,
-            hand_over,
-            jump_aligned,
-            jump_unaligned,
-            barrier,
-            drift,
-            chunk_write,
-            chunk_read,
-        ] = values;
-        Self {
-            incast,
-            seek,
-            write_run,
-            read_run,
-            call,
-            collective_write,
-            collective_read,
-            split,
-            lock_base,
-            lock_writer,
-            page,
-            hand_over,
-            jump_aligned,
-            jump_unaligned,
-            barrier,
-            drift,
-            chunk_write,
-            chunk_read,
+        /// All of them.
+        pub fn values(&self) -> [f64; PARAMETERS] {
+            [$(self.$name),+]
         }
-    }
+
+        /// From all of them.
+        pub fn of(values: [f64; PARAMETERS]) -> Self {
+            let [$($name),+] = values;
+            Self { $($name),+ }
+        }
+    };
+}
+
+impl TimingParameters {
+    in_order!(
+        incast,
+        seek,
+        write_run,
+        read_run,
+        call,
+        collective_write,
+        collective_read,
+        split,
+        lock_base,
+        lock_writer,
+        page,
+        hand_over,
+        jump_aligned,
+        jump_unaligned,
+        barrier,
+        drift,
+        chunk_write,
+        chunk_read
+    );
 
     /// A place to begin for any system of disks: what data sheets of disks and networks suggest.
     pub fn neutral() -> Self {

@@ -75,13 +75,17 @@ pub enum WalkEvent {
 const MOST_STEPS: u64 = 24_000_000;
 /// Ranges of a call that are listed.
 const MOST_RANGES: usize = 1 << 16;
+/// Pieces of calls on targets that are looked at in a round.
+const MOST_PIECES: usize = 1 << 22;
 /// Phases of one shape whose geometry is worked out; later ones are taken to be like these.
 const MOST_ALIKE: usize = 6;
 
 /// Walks through `workload` on the format of `stack`.
 pub fn walk(workload: &Workload, stack: &Stack, system: &System, run: &RunPlacement) -> Result<Walked> {
     let ranks = workload.header.ranks;
-    let sampled = sample(ranks, run.ranks_per_node.max(1), run.most_ranks.max(1));
+    // Every call may reach every target of its file.
+    let most = run.most_ranks.min(MOST_PIECES / run.stripe_count.clamp(1, system.targets()) as usize);
+    let sampled = sample(ranks, run.ranks_per_node.max(1), most.max(1));
     let mut walker = Walker::new(workload, stack, system, run, sampled)?;
     walker.play()?;
     Ok(walker.found)

@@ -183,13 +183,107 @@ fn every_system_here_is_a_system_with_sources() {
     assert!(System::parse(&" ".repeat(2 << 20)).is_err() && System::parse("{}").is_err());
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn more_of_any_one_rate_is_no_slower(which in 0_usize..20, ranks in 1_usize..10, times in 1.0_f64..9.0, writes: bool, collective: bool) {
+        let system = builtin("lustre-2014").unwrap();
+        let ior = ior(ranks, 10 << 20, 1 << 20, 2, collective);
+        let found = walked(&ior, "hdf5", &system, &RunPlacement::of(&system), writes);
+        let mut quick = system.clone();
+        let rates = [
+            &mut quick.nodes.link_rate, &mut quick.nodes.copy_rate, &mut quick.storage.server_rate,
+            &mut quick.storage.write_rate, &mut quick.storage.read_rate, &mut quick.metadata.operations,
+        ];
+        let number = rates.len();
+        rates.into_iter().nth(which % number).unwrap().value *= times;
+        prop_assert!(time(&found, "hdf5", &quick).seconds <= time(&found, "hdf5", &system).seconds * (1.0 + 1e-9));
+    }
+
+    #[test]
+    fn whatever_a_description_says_a_time_is_a_number(
+        figures in prop::collection::vec(0.0_f64..1.0, 24), ranks in 1_usize..40, stripe in 12_u32..40, count in 1_u64..100_000
+    ) {
+        let mut system = builtin("cori").unwrap();
+        let values: Vec<f64> = system.figures().iter().zip(&figures)
+            .map(|((_, _, [low, high]), at)| (low.max(1e-6).ln() * (1.0 - at) + high.ln() * at).exp().clamp(*low, *high)).collect();
+        let storage = &mut system.storage;
+        let all = [
+            &mut system.nodes.count, &mut system.nodes.ranks, &mut system.nodes.copy_rate, &mut system.nodes.link_rate,
+            &mut system.nodes.client_cache, &mut system.metadata.servers, &mut system.metadata.operations,
+            &mut system.metadata.open_seconds, &mut storage.servers, &mut storage.targets, &mut storage.server_rate,
+            &mut storage.write_rate, &mut storage.read_rate,
+        ];
+        all.into_iter().zip(values).for_each(|(figure, value)| figure.value = value);
+        if system.check().is_ok() {
+            let ior = ior(ranks, 64 << 20, 8 << 20, 1, true);
+            let run = RunPlacement { stripe_size: 1 << stripe, stripe_count: count, ..RunPlacement::of(&system) };
+            let found = walked(&ior, "hdf5", &system, &run, true);
+            let seconds = time(&found, "hdf5", &system).seconds;
+            prop_assert!(seconds.is_finite() && seconds >= 0.0, "{seconds}");
+        }
+    }
+}
+
 #[test]
-#[ignore = "a million ranks: seconds with --release, a minute without"]
-fn a_million_ranks_take_seconds() {
+fn reads_of_all_arrays_of_a_step_are_ahead_of_the_computation() {
+    let system = builtin("cori").unwrap();
+    let particles = hyperslab_kernels::Particles {
+        time_steps: 5,
+        compute: std::time::Duration::from_secs(30),
+        ..hyperslab_kernels::Particles::new("p", 64, &[1 << 22])
+    };
+    let reads = particles.read().unwrap();
+    let of = |stack: &str| {
+        let found = walk(&reads, &stack.parse().unwrap(), &system, &RunPlacement::of(&system)).unwrap();
+        time(&found, stack, &system)
+    };
+    // What is read before the first computation is seen, the rest is not.
+    let (plain, ahead) = (of("hdf5").stages.total, of("async/hdf5"));
+    let seen = (ahead.seconds - ahead.metadata - ahead.copies) / plain;
+    assert!((seen - 0.2).abs() < 0.02, "{seen} of {plain} s");
+}
+
+#[test]
+fn steps_that_repeat_take_as_often_as_long() {
+    let system = builtin("cori").unwrap();
+    let steps = |number: u64| {
+        let particles = hyperslab_kernels::Particles {
+            time_steps: number,
+            ..hyperslab_kernels::Particles::new("p", 64, &[1 << 20])
+        };
+        let found =
+            walk(&particles.write().unwrap(), &"hdf5".parse().unwrap(), &system, &RunPlacement::of(&system)).unwrap();
+        time(&found, "hdf5", &system).stages.total
+    };
+    let (few, many) = (steps(3), steps(60));
+    assert!((many / few / 20.0 - 1.0).abs() < 0.02, "{few} {many}");
+}
+
+/// Seconds of a walk and a simulation of 100 steps, and the most bytes of memory until then.
+fn cost(ranks: usize) -> (f64, u64) {
     let system = builtin("perlmutter").unwrap();
-    let ior = ior(1_000_000, 1 << 20, 1 << 20, 100, true);
+    let ior = ior(ranks, 1 << 20, 1 << 20, 100, true);
     let begin = std::time::Instant::now();
     let found = walked(&ior, "hdf5", &system, &RunPlacement::of(&system), true);
     assert!(time(&found, "hdf5", &system).seconds > 0.0);
-    assert!(begin.elapsed().as_secs() < 60);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    (begin.elapsed().as_secs_f64(), peak.unwrap_or(0) << 10)
+}
+
+#[test]
+#[ignore = "a million ranks; prints what they cost"]
+fn a_million_ranks_cost_what_their_classes_cost() {
+    let mut last = 0.0;
+    for ranks in [100, 1000, 10_000, 100_000, 1_000_000] {
+        let (seconds, peak) = cost(ranks);
+        eprintln!("{ranks} ranks x 100 steps: {seconds:.2} s, at most {} MiB", peak >> 20);
+        assert!(seconds < 10.0 && peak < 2 << 30, "{ranks} ranks: {seconds} s, {peak} bytes");
+        last = if ranks == 1000 { seconds } else { last };
+        assert!(ranks < 10_000 || seconds < 5.0 * last + 1.0, "{ranks} ranks: {seconds} s, 1000: {last} s");
+    }
 }

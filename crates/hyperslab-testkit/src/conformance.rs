@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long one check may take before it counts as hung.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// How something is refused that the format lacks, or that its options forbid.
 const REFUSALS: [ErrorKind; 2] = [ErrorKind::Unsupported, ErrorKind::InvalidInput];

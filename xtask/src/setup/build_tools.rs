@@ -2,17 +2,17 @@
 
 use anyhow::{Result, bail};
 
-use super::{Environment, Wish, apt, private_python::PrivatePython, say};
+use super::{Environment, SetupOptions, apt, private_python::PrivatePython, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
 /// Checks for a C compiler: libhdf5 and the compression libraries are C.
-pub fn compiler(workspace: &Workspace, wish: Wish) -> Result<()> {
+pub fn compiler(workspace: &Workspace, options: SetupOptions) -> Result<()> {
     if let Some(path) = find_compiler() {
         say("found", format!("C compiler {path}"));
         return Ok(());
     }
-    if wish.apt && apt::usable() {
+    if options.apt && apt::usable() {
         return apt::install(workspace, &["build-essential"], "there is no C compiler");
     }
     bail!(
@@ -33,12 +33,12 @@ fn find_compiler() -> Option<String> {
 }
 
 /// Checks for make or ninja, one of which CMake drives; a private ninja does when there is neither.
-pub fn make(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<()> {
+pub fn make(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) -> Result<()> {
     if shell::find_program("make").is_some() {
         return Ok(());
     }
     if shell::find_program("ninja").is_none() {
-        let python = PrivatePython::open(workspace, wish)?;
+        let python = PrivatePython::open(workspace, options)?;
         python.install("ninja", "there is neither make nor ninja")?;
         // CMake looks for programs in the folders of this variable.
         environment.set("CMAKE_PROGRAM_PATH", python.folder().join("bin"));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Environment, Wish, private_python::PrivatePython, say};
+use super::{Environment, SetupOptions, private_python::PrivatePython, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 const NEEDED: (u32, u32) = (3, 26);
 
 /// Finds a CMake by the variable `CMAKE` or on the PATH, else installs one privately, and makes `CMAKE` name it.
-pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<()> {
+pub fn provide(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) -> Result<()> {
     let private = workspace.python_environment();
     let chosen = std::env::var_os("CMAKE")
         .map(PathBuf::from)
@@ -34,7 +34,7 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment)
         }
         say("note", format!("CMake: {why}"));
     }
-    let python = PrivatePython::open(workspace, wish).context(
+    let python = PrivatePython::open(workspace, options).context(
         "building libhdf5 needs CMake 3.26 or newer; set the variable CMAKE to one, or let one be installed",
     )?;
     python.install("build", &why)?;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Environment, Wish, say};
+use super::{Environment, SetupOptions, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -22,7 +22,7 @@ const TOOLS: [&str; 5] = ["h5dump", "h5ls", "h5repack", "h5diff", "h5stat"];
 const FOLDER: &str = "target/hdf5-tools";
 
 /// Provides the tools. Optional: a failed attempt is remembered, so that the next set-up is quick.
-pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+pub fn provide(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) {
     let folder = workspace.root().join(FOLDER);
     let named = std::env::var_os("HYPERSLAB_HDF5_TOOLS").map(PathBuf::from);
     let found = named.into_iter().chain([folder.clone()]).map(|folder| folder.join("h5dump"));
@@ -30,7 +30,7 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment)
         return say("found", format!("tools of HDF5 {version} ({})", workspace.display(&path)));
     }
     let failed_before = workspace.state().join("hdf5-tools-cannot-be-had");
-    if wish.apt && !failed_before.exists() {
+    if options.apt && !failed_before.exists() {
         say("fetch", format!("tools of HDF5 from Debian {RELEASE} into {FOLDER}: the connector is tested under them"));
         match fetch(workspace, &folder) {
             Ok(()) => return,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Environment, Wish, apt, parallel_hdf5, say};
+use super::{Environment, SetupOptions, apt, parallel_hdf5, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -37,9 +37,9 @@ impl Mpi {
 
 /// Finds the machine's MPI, or installs OpenMPI where apt can, and builds what belongs to it. Optional: what is missing
 /// is listed.
-pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<Option<Mpi>> {
+pub fn provide(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) -> Result<Option<Mpi>> {
     let find = || programs(&usual_compiler(), "mpirun").filter(|_| has_libclang());
-    if find().is_none() && wish.apt && apt::usable() {
+    if find().is_none() && options.apt && apt::usable() {
         attempt(apt::install(workspace, &PACKAGES, "MPI ranks"));
     }
     let Some((compiler, launcher)) = find() else {
@@ -51,15 +51,19 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &mut Environment)
         return Ok(None);
     };
     say("found", format!("MPI ({})", version(&launcher)));
-    let hdf5 = Some(parallel_hdf5::provide(workspace, wish, environment, &compiler)?);
+    let hdf5 = Some(parallel_hdf5::provide(workspace, options, environment, &compiler)?);
     Ok(Some(Mpi { name: "MPI", compiler, launcher, hdf5 }))
 }
 
 /// MPICH beside another MPI, under the names that Debian gives its programs; installed where apt can. Without HDF5, which
 /// would have to be built once more.
-pub fn provide_mpich(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<Option<Mpi>> {
+pub fn provide_mpich(
+    workspace: &Workspace,
+    options: SetupOptions,
+    environment: &mut Environment,
+) -> Result<Option<Mpi>> {
     let find = || programs("mpicc.mpich", "mpirun.mpich");
-    if find().is_none() && wish.apt && apt::usable() {
+    if find().is_none() && options.apt && apt::usable() {
         attempt(apt::install(workspace, &MPICH_PACKAGES, "the tests run on a second MPI library"));
     }
     let Some((compiler, launcher)) = find() else {

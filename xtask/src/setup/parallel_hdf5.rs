@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{Environment, Wish, say};
+use super::{Environment, SetupOptions, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -24,7 +24,12 @@ const FOR_USE: (&str, &str) = ("target/hdf5-mpi", "-O3 -DNDEBUG");
 const FOR_TESTS: (&str, &str) = ("target/hdf5-mpi-tests", "-O1 -DNDEBUG");
 
 /// The folder of a parallel libhdf5 for the MPI library that has this C compiler.
-pub fn provide(workspace: &Workspace, wish: Wish, environment: &Environment, compiler: &Path) -> Result<PathBuf> {
+pub fn provide(
+    workspace: &Workspace,
+    options: SetupOptions,
+    environment: &Environment,
+    compiler: &Path,
+) -> Result<PathBuf> {
     let folder = |kind: (&str, &str)| workspace.root().join(kind.0);
     let chosen = std::env::var_os(VARIABLE).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
     if let Some(own) = chosen.filter(|own| *own != folder(FOR_USE) && *own != folder(FOR_TESTS)) {
@@ -35,12 +40,12 @@ pub fn provide(workspace: &Workspace, wish: Wish, environment: &Environment, com
     let source = source(workspace)?;
     let stamp = |kind: (&str, &str)| format!("{}\n{}\n{}\n", source.display(), identity(compiler), kind.1);
     let is_there = |kind| fs::read_to_string(folder(kind).join(STAMP)).is_ok_and(|found| found == stamp(kind));
-    let enough: &[(&str, &str)] = if wish.tests { &[FOR_USE, FOR_TESTS] } else { &[FOR_USE] };
+    let enough: &[(&str, &str)] = if options.tests { &[FOR_USE, FOR_TESTS] } else { &[FOR_USE] };
     if let Some(found) = enough.iter().find(|kind| is_there(**kind)) {
         say("found", format!("parallel HDF5 ({})", found.0));
         return Ok(folder(*found));
     }
-    let made = if wish.tests { FOR_TESTS } else { FOR_USE };
+    let made = if options.tests { FOR_TESTS } else { FOR_USE };
     build(workspace, environment, compiler, made.1, &source, &folder(made))?;
     fs::write(folder(made).join(STAMP), stamp(made)).with_context(|| format!("cannot write to {}", made.0))?;
     Ok(folder(made))

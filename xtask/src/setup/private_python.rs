@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Wish, apt, say};
+use super::{SetupOptions, apt, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -33,12 +33,12 @@ pub struct PrivatePython<'a> {
 
 impl<'a> PrivatePython<'a> {
     /// The environment, made now if it is missing, does not run, or was made for another folder.
-    pub fn open(workspace: &'a Workspace, wish: Wish) -> Result<Self> {
-        Self::open_in(workspace, wish, workspace.python_environment())
+    pub fn open(workspace: &'a Workspace, options: SetupOptions) -> Result<Self> {
+        Self::open_in(workspace, options, workspace.python_environment())
     }
 
     /// The same in another folder, for packages that exclude those of the first.
-    pub fn open_in(workspace: &'a Workspace, wish: Wish, folder: PathBuf) -> Result<Self> {
+    pub fn open_in(workspace: &'a Workspace, options: SetupOptions, folder: PathBuf) -> Result<Self> {
         if let Some(ready) = Self::existing_in(workspace, folder.clone()) {
             return Ok(ready);
         }
@@ -46,7 +46,7 @@ impl<'a> PrivatePython<'a> {
             say("remove", format!("{}: it does not work any more", workspace.display(&folder)));
             fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        create(workspace, wish, &folder)?;
+        create(workspace, options, &folder)?;
         fs::write(marker(&folder), place(&folder))?;
         Self::existing_in(workspace, folder.clone()).with_context(|| {
             format!("{} was made but does not run\n  try: another python3 on the PATH", folder.display())
@@ -168,11 +168,11 @@ fn pythons() -> impl Iterator<Item = PathBuf> {
 }
 
 /// Makes an environment with the first Python that can; where none can, after installing one that does.
-fn create(workspace: &Workspace, wish: Wish, folder: &Path) -> Result<()> {
+fn create(workspace: &Workspace, options: SetupOptions, folder: &Path) -> Result<()> {
     let able = || pythons().find_map(|python| Some((maker(&python)?, python)));
     let (mut command, python) = match able() {
         Some(found) => found,
-        None if wish.apt && apt::usable() => {
+        None if options.apt && apt::usable() => {
             apt::install(workspace, &["python3", "python3-venv"], "no Python here can make environments")?;
             able().with_context(no_python)?
         }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Environment, Wish, apt, private_python::PrivatePython, remember, say};
+use super::{Environment, SetupOptions, apt, private_python::PrivatePython, remember, say};
 use crate::shell;
 use crate::workspace::Workspace;
 
@@ -18,7 +18,7 @@ const MODULES: &str = "numpy, h5py, hdf5plugin, zarr";
 
 /// A Python with numpy, h5py, hdf5plugin and zarr: the user's, if `HYPERSLAB_PYTHON` names one that has them, else the
 /// private one.
-pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) -> Result<()> {
+pub fn python(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) -> Result<()> {
     if let Some(path) = chosen(workspace) {
         let check = format!("import {MODULES}");
         match shell::output(Command::new(&path).args(["-c", &check]), "install them there, or unset HYPERSLAB_PYTHON") {
@@ -30,7 +30,7 @@ pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) 
             Err(error) => say("note", format!("{VARIABLE} is of no use, taking a private Python: {error:#}")),
         }
     }
-    let python = PrivatePython::open(workspace, wish).context(
+    let python = PrivatePython::open(workspace, options).context(
         "the tests and the connector's benchmark use Python's h5py and zarr; cargo xtask test --no-python leaves that out",
     )?;
     python.install("test", "files are checked with them")?;
@@ -40,9 +40,9 @@ pub fn python(workspace: &Workspace, wish: Wish, environment: &mut Environment) 
 }
 
 /// A second Python, whose h5py brings HDF5 1.14. Optional: only long tests ask for it.
-pub fn older_python(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+pub fn older_python(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) {
     let folder = workspace.root().join("target/python-hdf5-1.14");
-    let ready = PrivatePython::open_in(workspace, wish, folder)
+    let ready = PrivatePython::open_in(workspace, options, folder)
         .and_then(|python| python.install("older", "long tests of the connector").map(|()| python.interpreter()));
     match ready {
         Ok(path) => environment.set(OLDER_VARIABLE, path),
@@ -103,20 +103,20 @@ const TOOLS: [Tool; 3] = [
 
 /// h5dump, ncdump and ncvalidator, where apt can give them. Optional; a failed attempt is remembered, so that the next set-up
 /// is quick.
-pub fn tools(workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+pub fn tools(workspace: &Workspace, options: SetupOptions, environment: &mut Environment) {
     for tool in &TOOLS {
-        tool.find(workspace, wish, environment);
+        tool.find(workspace, options, environment);
     }
 }
 
 impl Tool {
-    fn find(&self, workspace: &Workspace, wish: Wish, environment: &mut Environment) {
+    fn find(&self, workspace: &Workspace, options: SetupOptions, environment: &mut Environment) {
         let program = self.program;
         if let Some(path) = shell::find_program(program) {
             return say("found", format!("{program} ({})", path.display()));
         }
         let failed_before = workspace.state().join(format!("{program}-cannot-be-installed"));
-        if wish.apt && apt::usable() && !failed_before.exists() {
+        if options.apt && apt::usable() && !failed_before.exists() {
             match apt::install(workspace, &[self.package], self.purpose) {
                 Ok(()) => return,
                 Err(error) => {

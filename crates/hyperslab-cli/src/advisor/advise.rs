@@ -25,6 +25,8 @@ Examples:
       data that codecs make three times smaller
   hyperslab advise workflow.json --verify 3
       run the best three and the present one
+  hyperslab advise vpic --system cori --ranks 1024
+      on a parallel file system that is described, with settings to paste
 
 Formats, shapes of chunks and shards, codecs, cache sizes, alignment, layers
 (async, log, cache), collective transfers and the number of aggregators
@@ -43,6 +45,9 @@ pub struct AdviseOptions {
     /// What is used now
     #[arg(long, value_name = "STACK", default_value = "hdf5")]
     pub stack: String,
+    /// Search on this simulated system instead, stripes, aggregators and transfers too (hyperslab simulate --list)
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["verify", "plot"])]
+    pub system: Option<String>,
     /// Formats to choose from; hyperslab formats lists them
     #[arg(long, value_name = "LIST", default_values_t = usual_formats(), value_delimiter = ',')]
     pub formats: Vec<String>,

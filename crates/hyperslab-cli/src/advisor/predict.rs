@@ -4,7 +4,7 @@ use crate::bench;
 use crate::table::{Align, Table};
 use anyhow::{Context, Result, bail};
 use hyperslab_advisor::bars_plot::{self, Bar};
-use hyperslab_advisor::{Input, Predicted, UNKNOWN_RANKS, guesses, refuse_many, results_file, seconds};
+use hyperslab_advisor::{Input, Predicted, UNKNOWN_RANKS, check_ranks, guesses, results_file, seconds};
 use hyperslab_core::parse_stacks;
 use hyperslab_core::units::display_size;
 use hyperslab_model::{Part, Profile};
@@ -59,8 +59,8 @@ pub fn run(options: &PredictOptions) -> Result<ExitCode> {
         }
     }
     let profile = options.input.profile()?;
-    // Before the workload of so many ranks is made; fewer are checked with it.
-    refuse_many(options.input.ranks.unwrap_or(1) as usize, &profile)?;
+    // Before the workload of so many ranks is made; what the input says is checked with it.
+    check_ranks(options.input.ranks.unwrap_or(1) as usize, &profile)?;
     let found = options.input.predicted(&options.stack, &profile)?;
     if found.is_empty() {
         bail!("there is nothing to predict");

@@ -15,7 +15,7 @@ pub fn judge(study: &Study, claim: &ClaimSpec, results: &[(&str, Results)]) -> C
     let row = published::find(claim.published);
     let told = |verdict: &str, here: String, reason: String| Claim {
         study: study.name.into(),
-        source: row.map_or_else(String::new, |row| row.place()),
+        source: row.map_or_else(String::new, |row| row.cited()),
         published: row.map_or_else(String::new, |row| row.words()),
         here,
         verdict: verdict.into(),

@@ -1,11 +1,18 @@
 //! The system of a simulation: described here, in a file, or this machine.
 
+use super::SimulateOptions;
 use crate::table::{Align, Table, wrapped};
 use anyhow::{Context, Result, bail};
 use hyperslab_advisor::profile_path;
 use hyperslab_sim::{Sourced, System, builtin, builtin_names, template};
 use std::fs;
 use std::path::Path;
+
+/// The one that is asked for, with files where they are asked to be.
+pub fn of(options: &SimulateOptions) -> Result<System> {
+    let system = load(&options.system)?;
+    Ok(if options.burst_buffer { system.at_burst_buffer()? } else { system })
+}
 
 /// By its name, or from a file.
 pub fn load(name: &str) -> Result<System> {

@@ -85,14 +85,16 @@ fn recorded(options: &SimulateOptions, input: &Path, stack: &Stack) -> Result<Si
         Ok(Box::new(std::io::BufReader::new(File::open(&path)?)))
     };
     let workload = JsonLines::workload(Box::new(reopen)).with_context(|| input.display().to_string())?;
-    if let Some(ranks) = options.ranks.filter(|ranks| *ranks as usize != workload.header.ranks) {
-        bail!(
-            "{}: its steps are those of {} ranks; which of them {ranks} ranks would take is not known\n  try: leave --ranks \
-             out, or simulate the kernel or workflow that it was recorded from",
-            input.display(),
-            workload.header.ranks
-        );
-    }
+    let recorded = workload.header.ranks;
+    let workload = match options.ranks {
+        Some(ranks) if ranks as usize != recorded => {
+            eprintln!(
+                "note: recorded with {recorded} ranks; {ranks} are taken to do the same beside each other, with as many bytes each"
+            );
+            hyperslab_sim::rescaled(&workload, ranks as usize).with_context(|| input.display().to_string())?
+        }
+        _ => workload,
+    };
     Ok(SimulatedCase { label: workload.header.name.clone(), workload, stack: stack.clone() })
 }
 

@@ -29,14 +29,9 @@ pub fn run(options: &SimulateOptions, system: &System, sweep: &str) -> Result<Ex
     ]);
     let mut found = Vec::new();
     for value in values {
-        let mut changed = SweepValue {
-            ranks: options.ranks,
-            per_node: options.ranks_per_node,
-            count: options.stripe_count,
-            size: options.stripe_size.clone(),
-        };
-        changed.set(what, value)?;
-        let outcomes = changed.with(options, |options| all(options, input, system))?;
+        let mut changed = SimulateOptions { sweep: None, timeline: None, ..options.clone() };
+        set(&mut changed, what, value)?;
+        let outcomes = all(&changed, input, system)?;
         for one in &outcomes {
             let bottleneck = one.limits.resources.first().map_or("-", |first| first.name);
             table.row(vec![
@@ -60,51 +55,20 @@ pub fn run(options: &SimulateOptions, system: &System, sweep: &str) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-struct SweepValue {
-    ranks: Option<u32>,
-    per_node: Option<u32>,
-    count: Option<u32>,
-    size: Option<String>,
-}
-
-impl SweepValue {
-    fn set(&mut self, what: &str, value: &str) -> Result<()> {
-        let number = || match value.parse::<u32>() {
-            Ok(number) if (1..=1 << 20).contains(&number) => Ok(number),
-            _ => bail!("--sweep {what}: {value} is no number from 1 to {}", 1 << 20),
-        };
-        match what {
-            "ranks" => self.ranks = Some(number()?),
-            "ranks-per-node" => self.per_node = Some(number()?),
-            "stripe-count" => self.count = Some(number()?),
-            "stripe-size" => {
-                parse_size(value).with_context(|| format!("--sweep {what}"))?;
-                self.size = Some(value.into());
-            }
-            _ => bail!("--sweep {what}: ranks, ranks-per-node, stripe-count and stripe-size can be swept"),
+fn set(options: &mut SimulateOptions, what: &str, value: &str) -> Result<()> {
+    let number = || match value.parse::<u32>() {
+        Ok(number) if (1..=1 << 20).contains(&number) => Ok(number),
+        _ => bail!("--sweep {what}: {value} is no number from 1 to {}", 1 << 20),
+    };
+    match what {
+        "ranks" => options.ranks = Some(number()?),
+        "ranks-per-node" => options.ranks_per_node = Some(number()?),
+        "stripe-count" => options.stripe_count = Some(number()?),
+        "stripe-size" => {
+            parse_size(value).with_context(|| format!("--sweep {what}"))?;
+            options.stripe_size = Some(value.into());
         }
-        Ok(())
+        _ => bail!("--sweep {what}: ranks, ranks-per-node, stripe-count and stripe-size can be swept"),
     }
-
-    fn with<T>(self, options: &SimulateOptions, then: impl FnOnce(&SimulateOptions) -> Result<T>) -> Result<T> {
-        let changed = SimulateOptions {
-            input: options.input.clone(),
-            keys: options.keys.clone(),
-            system: options.system.clone(),
-            ranks: self.ranks,
-            ranks_per_node: self.per_node,
-            stack: options.stack.clone(),
-            compare: options.compare.clone(),
-            stripe_count: self.count,
-            stripe_size: self.size,
-            transfers: options.transfers,
-            sweep: None,
-            timeline: None,
-            json: options.json,
-            list: false,
-            template: false,
-            reproduce: None,
-        };
-        then(&changed)
-    }
+    Ok(())
 }

@@ -1,61 +1,50 @@
-//! `simulate --reproduce`: published tables beside simulated ones.
+//! Published tables beside simulated ones.
 
 use crate::table::{Align, Table, wrapped};
-use anyhow::{Context, Result, bail};
-use hyperslab_sim::{Accuracy, PARAMETERS, RowGroup, TableReproduction, TimingParameters, builtin};
+use hyperslab_sim::{Accuracy, PARAMETERS, RowGroup, TableReproduction, TimingParameters};
 use serde_json::json;
-use std::process::ExitCode;
-
-/// Prints what was asked for.
-pub fn reproduce(name: &str, as_json: bool) -> Result<ExitCode> {
-    if name != "tables" {
-        bail!("--reproduce {name}: only tables can be reproduced\n  try: hyperslab simulate --reproduce tables");
-    }
-    let system = builtin("lustre-2014")?;
-    let found = TableReproduction::of(&system)?;
-    if as_json {
-        println!("{}", serde_json::to_string_pretty(&as_value(&found)).context("print the tables")?);
-        return Ok(ExitCode::SUCCESS);
-    }
-    print!("{}", rows(&found));
-    println!("\n{}", accuracies(&found));
-    println!("{}", parameters(&found));
-    Ok(ExitCode::SUCCESS)
-}
 
 fn percent(found: f64, known: f64) -> String {
     format!("{:+.0} %", (found / known - 1.0) * 100.0)
 }
 
-fn rows(found: &TableReproduction) -> String {
+/// Every row of `wanted`, or of all tables.
+pub fn rows(found: &TableReproduction, wanted: Option<&str>) -> Table {
     let mut table = Table::new(&[
         ("row", Align::Left),
         ("MiB/s", Align::Right),
+        ("range", Align::Right),
+        ("simulated", Align::Right),
         ("known", Align::Right),
         ("unknown", Align::Right),
         ("elsewhere", Align::Left),
     ]);
-    for one in &found.rows {
+    for one in found.rows.iter().filter(|one| wanted.is_none_or(|name| one.row.table == name)) {
         let rate = one.row.rate[1];
         table.row(vec![
             format!("{} {}", one.row.table, one.row.words()),
             format!("{rate:.0}"),
+            format!("{:.0}-{:.0}", one.row.rate[0], one.row.rate[2]),
+            format!("{:.0}", one.unknown),
             percent(one.known, rate),
             percent(one.unknown, rate),
             if one.elsewhere { "yes".into() } else { String::new() },
         ]);
     }
-    let words = "MiB/s: published. known: error with parameters fitted to all tables; unknown: with parameters fitted to the \
-                 other tables; elsewhere: the same run stands in another table, which that fit knew. Leaving out a table \
-                 leaves out values of parameters only: the form of the model was chosen while looking at all rows \
-                 (docs/simulator.md).";
-    table.dropping(&["elsewhere"]).render() + &wrapped(words, 80, 0)
+    table.dropping(&["elsewhere", "range", "simulated"])
 }
+
+/// What the columns of [`rows`] mean.
+pub const ROW_WORDS: &str = "MiB/s: published mean; range: smallest and largest of three runs; simulated: by a fit to the other \
+    tables. known: error with parameters fitted to all tables; unknown: with parameters fitted to the other tables; \
+    elsewhere: the same run stands in another table, which that fit knew. Leaving out a table leaves out values of \
+    parameters only: the form of the model was chosen while looking at all rows (docs/simulator.md).";
 
 const GROUPS: [Option<RowGroup>; 4] =
     [None, Some(RowGroup::Contiguous), Some(RowGroup::ChunkedDisjoint), Some(RowGroup::ChunkedInterleaved)];
 
-fn accuracies(found: &TableReproduction) -> String {
+/// How good that is, for each group of rows.
+pub fn accuracies(found: &TableReproduction) -> Table {
     let mut table = Table::new(&[
         ("rows", Align::Left),
         ("n", Align::Right),
@@ -81,12 +70,15 @@ fn accuracies(found: &TableReproduction) -> String {
             ]);
         }
     }
-    let words = "correlation: Spearman's, of ranks; median and 90 %: of absolute errors. The nearest known row is a simple \
-                 look-up; better ones are possible (docs/simulator.md).";
-    table.render() + &wrapped(words, 80, 0)
+    table
 }
 
-fn parameters(found: &TableReproduction) -> String {
+/// What the columns of [`accuracies`] mean.
+pub const ACCURACY_WORDS: &str = "correlation: Spearman's, of ranks; median and 90 %: of absolute errors. The nearest known row is \
+    a simple look-up; better ones are possible (docs/simulator.md).";
+
+/// The parameters of the fit to all tables.
+pub fn parameters(found: &TableReproduction) -> Table {
     let mut table = Table::new(&[
         ("parameter", Align::Left),
         ("value", Align::Right),
@@ -98,15 +90,35 @@ fn parameters(found: &TableReproduction) -> String {
         let deviation = format!("{:.0} %", found.fitted.deviations[at] * 100.0);
         table.row(vec![(*name).into(), format!("{:.4e}", values[at]), deviation, found.rests_on[at].to_string()]);
     }
-    let mut text = format!("{PARAMETERS} parameters are fitted:\n{}", table.render());
-    text += "rows: different ones that change by more than 2 % if it is a fifth larger.\n";
+    table
+}
+
+/// What is to be said of them.
+pub fn parameter_words(found: &TableReproduction) -> String {
+    let mut text = format!(
+        "{PARAMETERS} parameters are fitted. rows: different ones that change by more than 2 % if it is a fifth larger."
+    );
     for (a, b, correlation) in &found.fitted.alike {
-        text += &format!("{a} and {b} cannot be told apart (correlation {correlation:.2})\n");
+        text += &format!(" {a} and {b} cannot be told apart (correlation {correlation:.2}).");
     }
     text
 }
 
-fn as_value(found: &TableReproduction) -> serde_json::Value {
+/// The rows for a terminal, and what they mean.
+pub fn text(found: &TableReproduction, wanted: Option<&str>) -> String {
+    let rows = rows(found, wanted).render() + &wrapped(ROW_WORDS, 80, 0) + "\n";
+    if wanted.is_some() {
+        return rows;
+    }
+    rows + &accuracies(found).render()
+        + &wrapped(ACCURACY_WORDS, 80, 0)
+        + "\n"
+        + &parameters(found).render()
+        + &wrapped(&parameter_words(found), 80, 0)
+}
+
+/// All of it for programs.
+pub fn as_value(found: &TableReproduction) -> serde_json::Value {
     let rows: Vec<_> = found
         .rows
         .iter()

@@ -165,8 +165,8 @@ fn work(seed: u64) -> usize {
 
 #[test]
 fn what_was_durable_survives_the_loss_of_power() {
-    let crashes: usize = (0..80).map(work).sum();
-    assert!(crashes >= 12_000);
+    let crashes: usize = (0..30).map(work).sum();
+    assert!(crashes >= 4_000, "{crashes}");
 }
 
 /// A journal that is not durable by itself: after a checkpoint and a sync, nothing that was removed comes back.

@@ -1,6 +1,6 @@
 //! The written form of a profile: JSON, documented in docs/machine-profile.md.
 
-use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, ordinary, variable};
+use super::{Alignment, MachineFacts, PROFILE_VERSION, Profile, default_coefficients, variable};
 use crate::configuration::Class;
 use crate::contention::{Contention, ContentionCurve, RankKind};
 use crate::counts::Count;
@@ -237,7 +237,7 @@ fn from_version_3(mut profile: Value) -> Value {
 }
 
 fn read_fit(fit: WrittenFit) -> Result<Fit> {
-    let mut coefficients = ordinary();
+    let mut coefficients = default_coefficients();
     let mut guessed: BTreeSet<usize> = (0..coefficients.len()).filter(|&place| coefficients[place] > 0.0).collect();
     for (names, offset) in [(&fit.read, 0), (&fit.write, Count::ALL.len())] {
         for (name, &seconds) in names {
