@@ -1,7 +1,7 @@
 //! Chunk images: whole chunks, journaled while the format stores them.
 //!
 //! Some formats move a rewritten chunk, update the file's index only at the next flush, and may have reused the old
-//! location by then ([`Caps::relocates_chunks`](hyperslab_core::Caps::relocates_chunks)). After a crash in between, neither
+//! location by then (`Execution::relocates_chunks`). After a crash in between, neither
 //! the old nor the new contents can be found, and replay cannot apply writes to parts of the chunk.
 //!
 //! Therefore chunks are stored in these steps, one chunk at a time, with nothing else unflushed in the container:
@@ -47,7 +47,9 @@ impl ChunkImages {
         let created = writes.created.checked_sub(EARLIER).unwrap_or(writes.created);
         let header = Header { journal: Id::random()?, created, rank: 0, ..writes.clone() };
         let usual = Limits::new(bytes);
-        let limits = Limits { segment: usual.segment.min(SEGMENT), durable: power, sync: SyncMode::OnFlush, ..usual };
+        // By that recovery tells what a loss of power leaves of an image from damage.
+        let sync = if power { SyncMode::EveryWrite } else { SyncMode::OnFlush };
+        let limits = Limits { segment: usual.segment.min(SEGMENT), durable: power, sync, ..usual };
         Ok(Self { files, header, limits, journal: Mutex::default(), stopped: OnceLock::new() })
     }
 
