@@ -182,7 +182,7 @@ impl Measurement {
         self.workload(file, ranks, None, Source { writes, durable: false, ranks, transfers })
     }
 
-    /// Has several ranks make or open such arrays, [`OPENED`] of them, and close them again.
+    /// Has several ranks make or open such arrays, `OPENED` of them, and close them again.
     pub fn opened(&self, file: &str, ranks: usize, makes: bool) -> Result<Workload> {
         let file = if makes { FileDeclaration::created(file) } else { FileDeclaration::read(file) };
         self.workload(file, ranks, None, Opening { makes })

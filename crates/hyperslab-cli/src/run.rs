@@ -1,5 +1,8 @@
 //! `hyperslab run`: a program, unchanged, with its HDF5 calls accelerated.
 
+mod comparison;
+mod content;
+
 use crate::connector::{self, Ended, Environment, Launched, Modes, STATS, Sink, say};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -18,6 +21,9 @@ Examples:
   hyperslab run --mode log --log-dir /local/scratch -- ./simulation
       small writes to a log
   hyperslab run --stats=stats.jsonl -- mpirun -n 4 ./simulation
+  hyperslab run --compare -- python script.py
+      without and with it, in copies of this folder: which is faster, and
+      whether the files are the same
 
 Modes, joined by +:
   codec   chunks are compressed and expanded on several threads (the default)
@@ -34,7 +40,8 @@ Modes, joined by +:
 The file is the same ordinary HDF5 file. docs/connector.md says what each mode
 promises. Exit codes: that of the command; 128 + N when signal N ended it; 74
 the command ended well, but data that it believed to be written is not; 2 bad
-input, nothing was run; 126 or 127 the command cannot be started.";
+input, nothing was run; 126 or 127 the command cannot be started; with
+--compare 1 if files differ.";
 
 /// The least memory that the connector takes.
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -57,6 +64,9 @@ pub struct RunOptions {
     /// Print every process's statistics as a line of JSON, or append them to FILE (%p: number of the process)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "stderr")]
     stats: Option<String>,
+    /// Run the command without and with the connector, in copies of this folder, and compare times and files
+    #[arg(long, conflicts_with_all = ["stats", "quiet"])]
+    compare: bool,
     /// Print no summary
     #[arg(long, short)]
     quiet: bool,
@@ -78,6 +88,10 @@ pub fn run(options: &RunOptions) -> Result<ExitCode> {
     let stats = options.stats.clone().or(json).or_else(|| text_of(STATS));
     let sink = stats.map(|text| Sink::parse(&text)).transpose()?;
     let environment = environment(options, modes.as_ref(), log_dir.as_deref())?;
+    if options.compare {
+        environment.check()?;
+        return comparison::Compared { command: &options.command, environment: &environment }.run();
+    }
     let (ended, statistics) = match connector::launch(&options.command, environment)? {
         Launched::Ended(ended, statistics) => (ended, statistics),
         Launched::NotStarted(code) => return Ok(code),

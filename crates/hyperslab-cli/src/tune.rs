@@ -9,7 +9,7 @@ mod recorded_program;
 mod report_json;
 mod source_calls;
 mod timed_run;
-mod work_folder;
+pub mod work_folder;
 
 use crate::cli::EXIT_FAILED;
 use answer::{Told, seconds};

@@ -203,6 +203,58 @@ fn statistics_of_all_processes_are_gathered() {
 }
 
 #[test]
+fn both_sides_are_compared_element_by_element() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let python = python.to_str().unwrap();
+    let (code, _, err) = run(folder.path(), &["run", "--compare", "--", python, "-c", WRITE, "out.h5"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("identical") && err.contains("  same     "), "{err}");
+    assert!(err.contains("not compared: out.h5: text") || err.contains("2 arrays of 1 files"), "{err}");
+    assert!(err.contains("mode codec, 1 file"), "{err}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "it runs in copies");
+    // One element that depends on the side.
+    let other = "
+import h5py, numpy, os
+with h5py.File('out.h5', 'w') as f:
+    x = numpy.zeros((300, 300))
+    x[7, 250] = bool(os.environ.get('HDF5_VOL_CONNECTOR'))
+    f['x'] = x
+";
+    let (code, _, err) = run(folder.path(), &["run", "--compare", "--", python, "-c", other]);
+    assert!(code == 1 && err.contains("THE FILES DIFFER"), "{code} {err}");
+    assert!(err.contains("differs: out.h5: x: 1 of 90000 elements differ, the first at 7x250"), "{err}");
+    let (code, _, err) = run(folder.path(), &["run", "--compare", "--", python, "-c", "import sys; sys.exit(5)"]);
+    assert!(code == 5 && err.contains("nothing is compared"), "{code} {err}");
+}
+
+#[test]
+fn small_transfers_are_left_alone() {
+    let Some(python) = plugin::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let small = "
+import h5py, numpy
+with h5py.File('small.h5', 'w') as f:
+    for number in range(20):
+        f[f'x{number}'] = numpy.arange(10)
+    f['large'] = numpy.zeros(1 << 15)
+    y = f.create_dataset('y', (12,), chunks=(12,), compression='gzip')
+    for number in range(12):
+        y[number] = number
+    assert (y[...] == numpy.arange(12)).all()
+";
+    let (code, _, err) =
+        run(folder.path(), &["run", "--stats=stats.jsonl", "--", python.to_str().unwrap(), "-c", small]);
+    assert_eq!(code, 0, "{err}");
+    let line: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("stats.jsonl")).unwrap()).unwrap();
+    // The large one, and the one with more than a few transfers.
+    assert_eq!(line["datasets"], 2, "{line}");
+    assert_eq!(line["write"]["accelerated_calls"], 1 + 4, "{line}");
+    assert!(err.contains("28 writes, ") && err.contains("few elements"), "{err}");
+}
+
+#[test]
 fn after_a_crash_the_log_is_recovered() {
     let Some(python) = plugin::python() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -55,7 +55,7 @@ pub struct Execution {
     pub collective: bool,
     /// Ranks may be separate processes.
     pub many_processes: bool,
-    /// [`Array::prefetch`] has an effect.
+    /// [`Array::prefetch`](crate::Array::prefetch) has an effect.
     pub prefetch: bool,
     /// Rewriting a filtered chunk may allocate it elsewhere and free its old address for reuse, while the chunk index on disk
     /// is updated by the next flush only: a crash before that flush can lose whole chunks.

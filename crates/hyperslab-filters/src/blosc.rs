@@ -54,6 +54,11 @@ pub(crate) struct Blosc {
 }
 
 impl Blosc {
+    /// Whether it is of the first generation.
+    pub(crate) fn is_first(&self) -> bool {
+        self.generation == Generation::First
+    }
+
     /// Parses the filter parameters: version, block size (Blosc2), element size, chunk size, level, prefilter, compressor, and
     /// the chunk shape (Blosc2).
     pub(crate) fn new(generation: Generation, parameters: &[u32]) -> Result<Self> {

@@ -81,6 +81,15 @@ impl Codec {
         }
     }
 
+    /// Whether HDF5's own filter fails, and is skipped if it is optional, where it makes data no smaller.
+    pub(crate) fn gives_up(&self) -> bool {
+        match self {
+            Self::Lzf => true,
+            Self::Blosc(blosc) => blosc.is_first(),
+            _ => false,
+        }
+    }
+
     /// The encoded size of `plain` bytes, if it does not depend on their values.
     pub(crate) fn fixed_size(&self, plain: usize) -> Option<usize> {
         match self {

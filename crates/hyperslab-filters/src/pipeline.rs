@@ -34,6 +34,8 @@ pub struct Encoded<'a> {
     pub bytes: &'a [u8],
     /// Filter mask: bit i is set if filter i was skipped.
     pub mask: u32,
+    /// Whether HDF5's own filters would have skipped one more: an optional one that gives up where it saves nothing.
+    pub gave_up: bool,
 }
 
 /// Location of the intermediate data between two filters.
@@ -76,14 +78,14 @@ impl Pipeline {
     }
 
     /// Encodes a chunk with exactly the filters whose bit in `mask` is clear, even if they make it larger.
-    pub fn encode_with<'a>(&self, chunk: &'a [u8], mask: u32, workspace: &'a mut Workspace) -> Result<&'a [u8]> {
-        self.code(chunk, Some(mask), workspace).map(|encoded| encoded.bytes)
+    pub fn encode_with<'a>(&self, chunk: &'a [u8], mask: u32, workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
+        self.code(chunk, Some(mask), workspace)
     }
 
     fn code<'a>(&self, chunk: &'a [u8], left_out: Option<u32>, workspace: &'a mut Workspace) -> Result<Encoded<'a>> {
         self.check_size(chunk.len(), "encode chunk")?;
         let Workspace { buffers, contexts } = workspace;
-        let (mut place, mut len, mut mask) = (Place::Given, chunk.len(), 0);
+        let (mut place, mut len, mut mask, mut gave_up) = (Place::Given, chunk.len(), 0, false);
         for (bit, filter) in self.filters.iter().enumerate() {
             if left_out.is_some_and(|mask| mask >> bit & 1 == 1) {
                 mask |= 1 << bit;
@@ -96,7 +98,9 @@ impl Pipeline {
                 continue;
             }
             let (from, out, next) = ends(place, chunk, buffers);
-            match filter.codec.encode(&from[..len], out, contexts)? {
+            let outcome = filter.codec.encode(&from[..len], out, contexts)?;
+            gave_up |= matches!(outcome, Outcome::Larger(_)) && filter.optional && filter.codec.gives_up();
+            match outcome {
                 Outcome::Larger(_) | Outcome::Inexpressible if filter.optional && left_out.is_none() => {
                     mask |= 1 << bit
                 }
@@ -108,7 +112,7 @@ impl Pipeline {
             Place::Given => chunk,
             Place::Buffer(which) => buffers[which].filled(len),
         };
-        Ok(Encoded { bytes, mask })
+        Ok(Encoded { bytes, mask, gave_up })
     }
 
     /// Decodes a stored chunk into `chunk`, which has exactly the chunk size. `mask` has the bits of skipped filters set. Corrupt

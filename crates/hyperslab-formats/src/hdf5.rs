@@ -11,7 +11,7 @@
 //! allocated later in files of one process is allocated when an array is created. Arrays with filters are written by
 //! collective transfers only, and compact arrays not at all, since every process would have to write the same.
 //! Collective transfers that libhdf5 ran independently are reported by
-//! [`Container::diagnostics`](hyperslab_core::Container::diagnostics). What MPI-IO does not report nobody learns: ompio
+//! [`Container::diagnostics`](hyperslab_core::Telemetry::diagnostics). What MPI-IO does not report nobody learns: ompio
 //! of Open MPI 4.1 calls collective writes successful that a full disk cut short; its other implementation, ROMIO
 //! (`mpirun --mca io romio321`), does not.
 //!

@@ -40,7 +40,7 @@ enum KindKeys {
 }
 
 impl Application {
-    /// Reads the configuration of a benchmark of one of [`KINDS`]; `place` names it in messages.
+    /// Reads the configuration of a benchmark of one of `KINDS`; `place` names it in messages.
     pub fn parse(kind: &str, file: Option<String>, map: &Map<String, Value>, place: &str) -> Result<Self> {
         let mut notes = Vec::new();
         let mut layer = None;

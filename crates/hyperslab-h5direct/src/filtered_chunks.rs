@@ -51,6 +51,9 @@ enum EncodedChunk<'a> {
         bytes: Vec<u8>,
         mask: u32,
         cached: Option<Arc<Vec<u8>>>,
+        /// Its elements, if the library would leave out a filter that does not make them smaller. Only the library itself
+        /// stores such chunks reliably.
+        elements: Option<Vec<u8>>,
     },
     /// Partly covered, and its stored data must be read through the library first.
     NeedsOldData(ChunkLock<'a>, Box<ChunkSubset>),
@@ -461,8 +464,10 @@ impl<'a> Run<'a, '_> {
         let dataset = self.dataset;
         match job {
             Job::WriteBack(lock, data) => {
-                let bytes = self.copy(dataset.pipeline.encode_with(&data, mask, &mut scratch.workspace)?);
-                Ok(EncodedChunk::Ready { lock, bytes, mask, cached: Some(data) })
+                let encoded = dataset.pipeline.encode_with(&data, mask, &mut scratch.workspace)?;
+                let elements = encoded.gave_up.then(|| data.to_vec());
+                let bytes = self.copy(encoded.bytes);
+                Ok(EncodedChunk::Ready { lock, bytes, mask, cached: Some(data), elements })
             }
             Job::Subset(lock, part) => {
                 let chunk = match dataset.chunk_in_memory(&part, source)? {
@@ -472,8 +477,10 @@ impl<'a> Run<'a, '_> {
                         &scratch.chunk
                     }
                 };
-                let bytes = self.copy(dataset.pipeline.encode_with(chunk, mask, &mut scratch.workspace)?);
-                Ok(EncodedChunk::Ready { lock, bytes, mask, cached: None })
+                let encoded = dataset.pipeline.encode_with(chunk, mask, &mut scratch.workspace)?;
+                let elements = encoded.gave_up.then(|| chunk.to_vec());
+                let bytes = self.copy(encoded.bytes);
+                Ok(EncodedChunk::Ready { lock, bytes, mask, cached: None, elements })
             }
         }
     }
@@ -501,14 +508,22 @@ impl<'a> Run<'a, '_> {
     ) -> Result<()> {
         let dataset = self.dataset;
         match encoded {
-            EncodedChunk::Ready { lock, bytes, mask, cached } => {
+            EncodedChunk::Ready { lock, bytes, mask, cached, elements } => {
                 let number = lock.chunk();
                 let origin = self.grid.origin(&self.grid.coordinates(number)?)?;
-                control
-                    .write_chunk(&origin, &bytes, mask)
-                    .map_err(|error| dataset.chunk_error(error, self.grid, number))?;
+                let chunk_error = |error| dataset.chunk_error(error, self.grid, number);
+                let by_library = match &elements {
+                    Some(chunk) => {
+                        let extents = self.grid.chunk();
+                        control.write_elements(&origin, extents, chunk, (&bytes, mask)).map_err(chunk_error)?
+                    }
+                    None => false,
+                };
+                if !by_library {
+                    control.write_chunk(&origin, &bytes, mask).map_err(chunk_error)?;
+                }
                 let mut state = dataset.state();
-                state.index.note_written(number, Some(mask));
+                state.index.note_written(number, (!by_library).then_some(mask));
                 state.cache.take(number);
                 if let Some(data) = cached {
                     state.cache.insert_clean(number, data);

@@ -41,5 +41,5 @@ pub use fs_coherence::refuse_incoherent;
 pub use hyperslab_filters::FilterSpec;
 pub use metadata_backend::{ChunkAddress, MetadataBackend};
 pub use staging_buffer::StagingBuffer;
-pub use workers::reset_after_fork;
+pub use workers::{reset_after_fork, saved_by_workers};
 pub use write_guard::WriteGuard;

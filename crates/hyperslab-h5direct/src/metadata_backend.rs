@@ -29,4 +29,15 @@ pub trait MetadataBackend {
     /// Stores an encoded chunk. Callers pass the existing mask of a chunk that exists: libhdf5 2.2 does not record a
     /// changed mask reliably.
     fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()>;
+    /// Has the library filter and store a chunk of these extents by itself, given all its elements, and choose the mask; or stores
+    /// what was encoded. `false`: nothing was stored.
+    fn write_elements(
+        &self,
+        _origin: &[u64],
+        _extents: &[u64],
+        _elements: &[u8],
+        _encoded: (&[u8], u32),
+    ) -> Result<bool> {
+        Ok(false)
+    }
 }

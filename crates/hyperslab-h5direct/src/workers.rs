@@ -7,7 +7,8 @@
 use hyperslab_core::{Error, ErrorKind, Result};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 
@@ -29,6 +30,7 @@ pub(crate) fn cores() -> usize {
 /// Resets the count of busy workers in a forked child, where those of the parent do not exist.
 pub fn reset_after_fork() {
     BUSY.store(0, Ordering::Relaxed);
+    SAVED.store(0, Ordering::Relaxed);
 }
 
 /// Permits to start worker threads, returned when dropped.
@@ -88,6 +90,14 @@ impl FirstError {
     }
 }
 
+/// Nanoseconds by which calls with workers were shorter than the processors' time that they took.
+static SAVED: AtomicU64 = AtomicU64::new(0);
+
+/// Time that callers in this process would have waited longer without worker threads.
+pub fn saved_by_workers() -> Duration {
+    Duration::from_nanos(SAVED.load(Ordering::Relaxed))
+}
+
 /// Runs one `make()` on each permitted worker while `mine` runs on this thread; joins all. A worker's panic is returned
 /// as an error. Fewer workers than permitted may start, even none.
 pub(crate) fn with_workers<T, F: FnOnce() + Send>(
@@ -98,15 +108,35 @@ pub(crate) fn with_workers<T, F: FnOnce() + Send>(
     if helpers.count() == 0 {
         return Ok(mine());
     }
-    std::thread::scope(|scope| {
-        let start = || std::thread::Builder::new().name("h5direct".into()).spawn_scoped(scope, make());
+    let (begin, own, helped) = (Instant::now(), thread_time(), AtomicU64::new(0));
+    let result = std::thread::scope(|scope| {
+        let start = || {
+            let (work, helped) = (make(), &helped);
+            let counted = move || {
+                work();
+                // The thread began with no time.
+                helped.fetch_add(thread_time(), Ordering::Relaxed);
+            };
+            std::thread::Builder::new().name("h5direct".into()).spawn_scoped(scope, counted)
+        };
         let started: Vec<_> = (0..helpers.count()).map_while(|_| start().ok()).collect();
         let result = mine();
         match started.into_iter().filter_map(|helper| helper.join().err()).count() {
             0 => Ok(result),
             _ => Err(Error::new(ErrorKind::Io, "transfer", "a thread failed unexpectedly")),
         }
-    })
+    });
+    let alone = thread_time().saturating_sub(own) + helped.into_inner();
+    SAVED.fetch_add(alone.saturating_sub(begin.elapsed().as_nanos() as u64), Ordering::Relaxed);
+    result
+}
+
+/// Nanoseconds of processors that this thread took.
+fn thread_time() -> u64 {
+    let mut took = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a variable of this function.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut took) };
+    took.tv_sec as u64 * 1_000_000_000 + took.tv_nsec as u64
 }
 
 #[cfg(test)]

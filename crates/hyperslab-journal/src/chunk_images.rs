@@ -1,7 +1,7 @@
 //! Chunk images: whole chunks, journaled while the format stores them.
 //!
 //! Some formats move a rewritten chunk, update the file's index only at the next flush, and may have reused the old
-//! location by then ([`Caps::relocates_chunks`](hyperslab_core::Caps::relocates_chunks)). After a crash in between, neither
+//! location by then (`Execution::relocates_chunks`). After a crash in between, neither
 //! the old nor the new contents can be found, and replay cannot apply writes to parts of the chunk.
 //!
 //! Therefore chunks are stored in these steps, one chunk at a time, with nothing else unflushed in the container:

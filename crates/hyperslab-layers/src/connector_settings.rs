@@ -14,11 +14,13 @@ pub const STRING_VERSION: u32 = 1;
 
 const MEMORY: u64 = 256 << 20;
 const LEAST_MEMORY: u64 = 1 << 20;
+const SMALL: u64 = 64 << 10;
 const MOST_THREADS: usize = 16;
 /// Each is also a variable: `HYPERSLAB_MODE` and so on.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "mode",
     "memory",
+    "small",
     "threads",
     "lag",
     "log_dir",
@@ -127,6 +129,8 @@ pub struct ConnectorSettings {
     pub modes: ConnectorModes,
     /// Bytes that may be kept.
     pub memory: u64,
+    /// The first few transfers of a dataset are libhdf5's if they have fewer bytes than this.
+    pub small: u64,
     /// Threads for one call.
     pub threads: usize,
     /// How long a write may wait in memory before later ones wait for it.
@@ -159,6 +163,7 @@ impl Default for ConnectorSettings {
         Self {
             modes: ConnectorModes { codec: true, ..ConnectorModes::default() },
             memory: MEMORY,
+            small: SMALL,
             threads: cores.min(MOST_THREADS),
             lag: Some(LAG),
             log_dir: None,
@@ -226,6 +231,9 @@ impl ConnectorSettings {
                 }
                 self.memory = bytes;
             }
+            "small" => {
+                self.small = units::parse_size(value).map_err(|_| format!("small={value} should be a size"))?;
+            }
             "threads" => match value.parse() {
                 Ok(threads @ 1..=MOST_THREADS) => self.threads = threads,
                 _ => return Err(format!("threads={value} should be from 1 to {MOST_THREADS}")),
@@ -276,6 +284,9 @@ impl ConnectorSettings {
     /// The string that means the same.
     pub fn text(&self) -> String {
         let mut text = format!("mode={};memory={};threads={}", self.modes, self.memory, self.threads);
+        if self.small != SMALL {
+            text += &format!(";small={}", self.small);
+        }
         if self.lag != Some(LAG) {
             text += &format!(";lag={}", self.lag_text());
         }

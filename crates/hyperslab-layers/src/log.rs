@@ -27,7 +27,7 @@
 //!   is reported once, at the next flush or at close.
 //! * **Written through, never logged:** writes of some fields of elements, and arrays with filters if ranks are processes. Such a
 //!   write is as durable in the container as a logged one when the call returns.
-//! * **Arrays with filters** whose chunks the format may relocate ([`Caps::relocates_chunks`]) are logged by a single rank only,
+//! * **Arrays with filters** whose chunks the format may relocate (`Execution::relocates_chunks`) are logged by a single rank only,
 //!   writes of some fields included. They are drained chunk by chunk, each protected by a
 //!   [chunk image](hyperslab_journal::chunk_images); several ranks write them through.
 //! * **Arrays without background I/O** ([`Array::allows_background_io`](hyperslab_core::Array::allows_background_io)) are drained

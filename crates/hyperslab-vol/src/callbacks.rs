@@ -9,7 +9,7 @@ macro_rules! on_object {
             catch_panics(|| {
                 let object = object(pointer);
                 $(if $before(object, arguments) < 0 { return -1; })?
-                let status = object.host.$below(object.under, object.connector, arguments, transfer, request);
+                let status = object.host.$below(object.under(), object.connector, arguments, transfer, request);
                 object.wrap_request(request);
                 status
             })
@@ -31,7 +31,7 @@ macro_rules! on_place {
             catch_panics(|| {
                 let object = object(pointer);
                 $(if $before(object, place, arguments) < 0 { return -1; })?
-                let status = object.host.$below(object.under, place, object.connector, arguments, transfer, request);
+                let status = object.host.$below(object.under(), place, object.connector, arguments, transfer, request);
                 object.wrap_request(request);
                 status
             })
@@ -53,7 +53,7 @@ macro_rules! opening {
             catch_panics(|| {
                 let object = object(pointer);
                 let (host, below) = (object.host, object.connector);
-                let under = host.$below(object.under, place, below, name, access, transfer, request);
+                let under = host.$below(object.under(), place, below, name, access, transfer, request);
                 object.child(under, request)
             })
         }
@@ -66,7 +66,7 @@ macro_rules! closing {
         pub(crate) unsafe extern "C" fn $name(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
             catch_panics(|| {
                 let closed = object(pointer);
-                let status = closed.host.$below(closed.under, closed.connector, transfer, request);
+                let status = closed.host.$below(closed.under(), closed.connector, transfer, request);
                 closed.wrap_request(request);
                 if status >= 0 {
                     crate::object::free(pointer);

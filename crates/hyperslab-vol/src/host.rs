@@ -36,6 +36,12 @@ pub(crate) struct Host {
     pub(crate) pending: AtomicBool,
     /// Whether the library converts one number type to another as the direct path does, where that was asked.
     pub(crate) conversions: Mutex<Vec<(hyperslab_core::Datatype, hyperslab_core::Datatype, bool)>>,
+    /// Datasets that use the direct path.
+    pub(crate) direct_datasets: AtomicUsize,
+    /// The identifier of libhdf5's own connector, which is there as long as the library; not positive until it is known.
+    native: AtomicI64,
+    /// A copy of the last transfer list that asked for nothing special; not positive if there is none.
+    pub(crate) usual_list: AtomicI64,
     /// Memory reserved by datasets, in bytes.
     memory: AtomicU64,
     /// What the user was told, at most [`MOST_SAID`] texts.
@@ -154,6 +160,9 @@ pub(crate) fn add(base: usize, find: &dyn Fn(&str) -> Ptr) -> Option<&'static Cl
         files: Mutex::default(),
         open_files: AtomicUsize::new(0),
         pending: AtomicBool::new(false),
+        direct_datasets: AtomicUsize::new(0),
+        native: AtomicI64::new(-1),
+        usual_list: AtomicI64::new(-1),
         memory: AtomicU64::new(0),
         said: Mutex::default(),
         class: OnceLock::new(),
@@ -220,6 +229,11 @@ impl Host {
         taken
     }
 
+    /// Whether more than half of the memory is taken.
+    pub(crate) fn is_memory_short(&self, limit: u64) -> bool {
+        self.memory.load(Ordering::Relaxed) > limit / 2
+    }
+
     /// Takes exactly so many bytes, if they are left.
     pub(crate) fn try_memory(&self, limit: u64, bytes: u64) -> bool {
         let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -234,6 +248,30 @@ impl Host {
     pub(crate) fn give_memory(&self, bytes: u64) {
         self.memory.fetch_sub(bytes, Ordering::Relaxed);
         self.stats.release(bytes);
+    }
+
+    /// The one identifier of libhdf5's own connector that all files use, with a reference for the caller, in the place of one
+    /// more that was just registered. It stays valid as long as the library.
+    ///
+    /// # Safety
+    /// Inside a call of the library; the identifier is one of libhdf5's own connector, and the caller's.
+    pub(crate) unsafe fn only_native(&self, registered: i64) -> i64 {
+        let known = self.native.load(Ordering::Relaxed);
+        // SAFETY: the caller's; an identifier of before the library was closed is refused.
+        unsafe {
+            if known > 0 && self.preserving_error_stack(|| self.H5Iinc_ref(known)) > 0 {
+                self.H5Idec_ref(registered);
+                return known;
+            }
+            self.H5Iinc_ref(registered);
+        }
+        self.native.store(registered, Ordering::Relaxed);
+        registered
+    }
+
+    /// Whether this is libhdf5's own connector, of which no references are needed.
+    pub(crate) fn is_native(&self, connector: i64) -> bool {
+        connector > 0 && self.native.load(Ordering::Relaxed) == connector
     }
 
     /// Whether anybody will see the numbers.
@@ -271,6 +309,7 @@ impl Host {
 
     /// The library closes down: the numbers are final, and what is not written is said if nobody else will.
     pub(crate) fn end(&self) {
+        self.usual_list.store(-1, Ordering::Relaxed);
         let found = self.refresh_stats(true);
         if let Some(text) = self.stats.unwritten().filter(|_| !(found && under_run())) {
             say(&text);

@@ -40,6 +40,7 @@ impl Info {
         if connector < 0 {
             return None;
         }
+        let connector = if under.value == 0 { host.only_native(connector) } else { connector };
         let settings = Arc::new(settings);
         host.set_settings(settings.clone());
         let mut info = Self { host, connector, under: null_mut(), settings };

@@ -4,21 +4,22 @@
 //! are not closed, and arguments as its VOL interface specifies.
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated once, above")]
 
-use crate::accel::{CallbackScope, Dataset, FileState, Handle, in_callback};
+use crate::accel::{Attachment, CallbackScope, Dataset, FileState, Handle, Operation, Undecided, in_callback};
 use crate::host::Host;
 use crate::host::api::{Const, Herr, Hid, Ptr, Req};
 use crate::trace::{TracedAttribute, TracedDataset};
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) const FILE: c_int = 1;
 pub(crate) const DATASET: c_int = 5;
 
 /// An object of the connector below, with its state.
 pub(crate) struct Object {
-    pub(crate) under: Ptr,
+    under: AtomicPtr<c_void>,
     /// The connector below.
     pub(crate) connector: Hid,
     pub(crate) host: &'static Host,
@@ -26,42 +27,88 @@ pub(crate) struct Object {
     pub(crate) file: Option<Arc<FileState>>,
     /// Whether that file's handle permits writing.
     pub(crate) writable: bool,
-    /// `Some` for datasets with direct path.
-    pub(crate) dataset: Mutex<Option<Arc<Dataset>>>,
+    /// Who transfers a dataset's elements.
+    attachment: Mutex<Attachment>,
     /// The program's chunk cache settings: slots, bytes, preemption.
     pub(crate) chunk_cache: Option<(usize, usize, f64)>,
-    /// Why libhdf5 executes the dataset's transfers, if so.
-    pub(crate) fallback_reason: Option<String>,
-    /// Whether it is a virtual dataset, or elements of it are outside the file.
-    pub(crate) is_indirect: bool,
-    /// Whether this rank of an MPI program writes its elements by itself in collective writes, as the others do.
-    pub(crate) moves_alone: bool,
     /// `Some` for traced datasets.
     pub(crate) traced: Option<TracedDataset>,
     /// `Some` for attributes that are made in a traced file.
     pub(crate) traced_attribute: Option<Arc<TracedAttribute>>,
+    /// `Some` for requests of operations of our own; others are wrapped requests of the connector below.
+    pub(crate) operation: Option<Box<Operation>>,
     /// Whether it is a file handle that libhdf5 created by wrapping.
     wrapped: bool,
 }
 
 impl Object {
-    /// The handle of a dataset.
-    pub(crate) fn handle(&self) -> Handle {
-        Handle { under: self.under, connector: self.connector }
+    /// The object of the connector below.
+    pub(crate) fn under(&self) -> Ptr {
+        self.under.load(Ordering::Relaxed)
     }
 
+    /// Has another object of the connector below in its place.
+    pub(crate) fn set_under(&self, under: Ptr) {
+        self.under.store(under, Ordering::Relaxed);
+    }
+
+    /// The handle of a dataset.
+    pub(crate) fn handle(&self) -> Handle {
+        Handle { under: self.under(), connector: self.connector }
+    }
+
+    fn held_attachment(&self) -> MutexGuard<'_, Attachment> {
+        self.attachment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who transfers its elements.
+    pub(crate) fn attachment(&self) -> Attachment {
+        self.held_attachment().clone()
+    }
+
+    /// Notes who transfers its elements.
+    pub(crate) fn set_attachment(&self, attachment: Attachment) {
+        *self.held_attachment() = attachment;
+    }
+
+    /// The dataset, if it uses the direct path.
     pub(crate) fn dataset(&self) -> Option<Arc<Dataset>> {
-        self.dataset.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        match &*self.held_attachment() {
+            Attachment::Direct(dataset) => Some(dataset.clone()),
+            _ => None,
+        }
+    }
+
+    /// What is known of a dataset that is not decided about.
+    pub(crate) fn undecided(&self) -> Option<Undecided> {
+        match &*self.held_attachment() {
+            Attachment::Undecided(undecided) => Some(undecided.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether this rank of an MPI program writes its elements by itself in collective writes, as the others do, though not
+    /// by the direct path.
+    pub(crate) fn moves_alone(&self) -> bool {
+        matches!(&*self.held_attachment(), Attachment::Library(library) if library.moves_alone)
     }
 
     /// Whether transfers are simply forwarded: no direct path, trace or statistics.
     pub(crate) fn passes_through(&self) -> bool {
-        let taken = self.dataset.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        !taken && !self.is_indirect && !self.moves_alone && self.traced.is_none() && !self.host.wants_stats()
+        let forwarded = match &*self.held_attachment() {
+            Attachment::Direct(_) => false,
+            Attachment::Undecided(_) => true,
+            Attachment::Library(library) => !library.is_indirect && !library.moves_alone,
+        };
+        forwarded && self.traced.is_none() && !self.host.wants_stats()
     }
 
+    /// The dataset of a handle that is closed, if it uses the direct path.
     pub(crate) fn take_dataset(&self) -> Option<Arc<Dataset>> {
-        self.dataset.lock().unwrap_or_else(PoisonError::into_inner).take()
+        match std::mem::take(&mut *self.held_attachment()) {
+            Attachment::Direct(dataset) => Some(dataset),
+            _ => None,
+        }
     }
 
     /// A new object reached through the same file.
@@ -76,20 +123,20 @@ impl Object {
         file: Option<Arc<FileState>>,
         writable: bool,
     ) -> Self {
-        host.H5Iinc_ref(connector);
+        if !host.is_native(connector) {
+            host.H5Iinc_ref(connector);
+        }
         Self {
-            under,
+            under: AtomicPtr::new(under),
             connector,
             host,
             file,
             writable,
-            dataset: Mutex::new(None),
+            attachment: Mutex::default(),
             chunk_cache: None,
-            fallback_reason: None,
-            is_indirect: false,
-            moves_alone: false,
             traced: None,
             traced_attribute: None,
+            operation: None,
             wrapped: false,
         }
     }
@@ -97,6 +144,13 @@ impl Object {
     /// Transfers ownership to HDF5.
     pub(crate) fn into_ptr(self) -> Ptr {
         Box::into_raw(Box::new(self)).cast()
+    }
+
+    /// A request for an operation of our own, which keeps the file known.
+    pub(crate) unsafe fn requested(&self, operation: Operation) -> Ptr {
+        let mut request = self.sibling(null_mut());
+        request.operation = Some(Box::new(operation));
+        request.into_ptr()
     }
 
     /// Wraps an asynchronous request of the connector below.
@@ -127,8 +181,17 @@ pub(crate) unsafe fn object<'a>(pointer: Ptr) -> &'a Object {
 
 /// Frees an object that is closed below.
 pub(crate) unsafe fn free(pointer: Ptr) {
-    let object = Box::from_raw(pointer.cast::<Object>());
-    object.host.preserving_error_stack(|| object.host.H5Idec_ref(object.connector));
+    drop(Box::from_raw(pointer.cast::<Object>()));
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        let (host, connector) = (self.host, self.connector);
+        if !host.is_native(connector) {
+            // SAFETY: the reference is this object's own; it ends inside a call of the library.
+            host.preserving_error_stack(|| unsafe { host.H5Idec_ref(connector) });
+        }
+    }
 }
 
 /// The return value of a failed callback.
@@ -175,7 +238,7 @@ pub(crate) unsafe extern "C" fn get_object(pointer: Const) -> Ptr {
         return null_mut();
     }
     let object = object(pointer.cast_mut());
-    object.host.H5VLget_object(object.under, object.connector)
+    object.host.H5VLget_object(object.under(), object.connector)
 }
 
 pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -> Herr {
@@ -190,7 +253,7 @@ pub(crate) unsafe extern "C" fn get_context(pointer: Const, context: *mut Ptr) -
         writable: object.writable,
         host: object.host,
     };
-    if object.host.H5VLget_wrap_ctx(object.under, object.connector, &raw mut new.under) < 0 {
+    if object.host.H5VLget_wrap_ctx(object.under(), object.connector, &raw mut new.under) < 0 {
         return -1;
     }
     if !new.under.is_null() {
@@ -216,7 +279,7 @@ pub(crate) unsafe extern "C" fn wrap(pointer: Ptr, kind: c_int, context: Ptr) ->
 
 pub(crate) unsafe extern "C" fn unwrap(pointer: Ptr) -> Ptr {
     let inner = object(pointer);
-    let under = inner.host.H5VLunwrap_object(inner.under, inner.connector);
+    let under = inner.host.H5VLunwrap_object(inner.under(), inner.connector);
     if !under.is_null() {
         if let (true, Some(file)) = (inner.wrapped, &inner.file) {
             file.unwrapped();

@@ -21,7 +21,7 @@ macro_rules! register {
             H5Sget_select_elem_pointlist H5Screate_simple H5Sselect_none H5Sselect_hyperslab H5Sclose H5Tget_size
             H5Tget_class H5Tget_order H5Tget_sign H5Tget_precision H5Tget_offset H5Tget_fields H5Tget_ebias
             H5Tget_norm H5Tget_nmembers H5Tget_member_name H5Tget_member_offset H5Tget_member_type H5Tis_variable_str
-            H5Tequal H5Tcopy H5Tget_strpad H5Tget_super H5Tget_member_value H5Tget_member_index H5Tclose
+            H5Tequal H5Tcopy H5Tget_strpad H5Tget_super H5Tget_member_value H5Tget_member_index H5Tcommitted H5Tclose
             H5VLget_value H5VLregister_connector H5VLregister_connector_by_value H5VLcopy_connector_info
             H5VLcmp_connector_info H5VLcmp_connector_cls H5VLfree_connector_info H5VLconnector_info_to_str
             H5VLconnector_str_to_info H5VLget_object H5VLget_wrap_ctx H5VLwrap_object H5VLunwrap_object

@@ -225,6 +225,8 @@ impl Stats {
             background_seconds: self.background.load(Relaxed) as f64 / 1e9,
             waited_seconds: self.waited.load(Relaxed) as f64 / 1e9,
             hidden_seconds: self.background.load(Relaxed).saturating_sub(self.waited.load(Relaxed)) as f64 / 1e9,
+            // Of the process: of its first library, so that it is told once.
+            helper_seconds: if whose.slot == 0 { hyperslab_h5direct::saved_by_workers().as_secs_f64() } else { 0.0 },
             drains: self.drains.load(Relaxed),
             drain_seconds: self.drained.load(Relaxed) as f64 / 1e9,
             peak_memory: self.peak.load(Relaxed),

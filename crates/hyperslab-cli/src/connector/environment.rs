@@ -17,7 +17,7 @@ const CONNECTOR: &str = "HDF5_VOL_CONNECTOR";
 const USUAL_PLUGINS: &str = "/usr/local/hdf5/lib/plugin";
 
 /// Variables for a program. What is not set here is as in this process, so that `HYPERSLAB_*` of the user stay.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Environment(Vec<(&'static str, OsString)>);
 
 impl Environment {
@@ -42,6 +42,11 @@ impl Environment {
     /// Sets one more. Values go by variables and not by the connector's string, which cannot hold white space.
     pub fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.0.push((name, value.into()));
+    }
+
+    /// Takes the connector out of a program that the user's own variables put it into.
+    pub fn remove(command: &mut Command) -> &mut Command {
+        command.env_remove(CONNECTOR)
     }
 
     /// Refuses settings, of the user's own variables too, with which the connector would do nothing. What looks like one of them

@@ -20,11 +20,16 @@ pub enum Launched {
 }
 
 /// Runs `words` with the variables of `environment`, which are checked before. Statistics are gathered in a private file, which is gone afterwards.
-pub fn launch(words: &[OsString], mut environment: Environment) -> Result<Launched> {
+pub fn launch(words: &[OsString], environment: Environment) -> Result<Launched> {
+    let (program, arguments) = words.split_first().context("there is no command to run")?;
+    launch_command(Command::new(program).args(arguments), environment)
+}
+
+/// The same of a command that is made ready.
+pub fn launch_command(command: &mut Command, mut environment: Environment) -> Result<Launched> {
     for remark in environment.check()? {
         say(&format!("hyperslab: {remark}\n"));
     }
-    let (program, arguments) = words.split_first().context("there is no command to run")?;
     let folder =
         tempfile::Builder::new().prefix("hyperslab-run-").tempdir().context("cannot make a temporary folder")?;
     let path = folder.path().join("stats.jsonl");
@@ -34,11 +39,20 @@ pub fn launch(words: &[OsString], mut environment: Environment) -> Result<Launch
     environment.set(STATS, &path);
     // The user is told here what could not be written.
     environment.set("HYPERSLAB_RUN", "1");
-    match child::run(environment.apply(Command::new(program).args(arguments))) {
-        Ok(ended) => Ok(Launched::Ended(ended, Statistics::read(&path))),
+    started(environment.apply(command), || Statistics::read(&path))
+}
+
+/// Runs a command without the connector, whatever the user's variables say.
+pub fn launch_alone(command: &mut Command) -> Result<Launched> {
+    started(Environment::remove(command), Statistics::default)
+}
+
+fn started(command: &mut Command, statistics: impl FnOnce() -> Statistics) -> Result<Launched> {
+    match child::run(command) {
+        Ok(ended) => Ok(Launched::Ended(ended, statistics())),
         Err(error) => {
             let missing = error.kind() == ErrorKind::NotFound;
-            say(&format!("hyperslab: cannot run {}: {error}\n", program.display()));
+            say(&format!("hyperslab: cannot run {}: {error}\n", command.get_program().display()));
             Ok(Launched::NotStarted(ExitCode::from(if missing { NOT_FOUND } else { NOT_STARTED })))
         }
     }

@@ -68,6 +68,8 @@ pub struct Process {
     pub background_seconds: f64,
     pub waited_seconds: f64,
     pub hidden_seconds: f64,
+    /// Time by which more threads made the program's calls shorter.
+    pub helper_seconds: f64,
     pub drain_seconds: f64,
     pub peak_memory: u64,
     pub errors: u64,

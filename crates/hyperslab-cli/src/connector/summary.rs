@@ -1,6 +1,7 @@
 //! What the connector did, in words.
 
 use super::Ended;
+use super::advice::advice;
 use super::statistics::{Process, Reason, SideStatistics, Statistics};
 use hyperslab_core::units::display_size;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,11 +21,10 @@ pub fn summary(statistics: &Statistics) -> Option<String> {
         return None;
     }
     let mut text = headline(processes);
-    for (what, side) in
-        [("written", add(processes.iter().map(|p| &p.write))), ("read", add(processes.iter().map(|p| &p.read)))]
-    {
+    let (write, read) = (add(processes.iter().map(|p| &p.write)), add(processes.iter().map(|p| &p.read)));
+    for (what, side) in [("written", &write), ("read", &read)] {
         if side.calls > 0 {
-            let _ = writeln!(text, "  {what:<8} {}", amounts(&side));
+            let _ = writeln!(text, "  {what:<8} {}", amounts(side));
         }
     }
     text += &left_to_libhdf5(processes);
@@ -48,6 +48,7 @@ pub fn summary(statistics: &Statistics) -> Option<String> {
     for remark in processes.iter().flat_map(|p| &p.remarks).take(MOST_REMARKS) {
         let _ = writeln!(text, "  {remark}");
     }
+    text += &advice(processes, &write, &read);
     match processes.iter().map(|p| p.errors).sum::<u64>() {
         0 => {}
         errors => {
@@ -185,7 +186,8 @@ mod tests {
             text,
             "2 processes (python3): HDF5 2.0.0, mode codec, 2 files, 4 datasets\n  \
              written  8.00 KiB in 8 calls, 1.00 s: 6 calls around libhdf5 (25 % of the bytes)\n  \
-             left to libhdf5\n    2 writes, 6.00 KiB: text\n"
+             left to libhdf5\n    2 writes, 6.00 KiB: text\n  \
+             you waited 1.0 s in writes, most by libhdf5: what it is left with is listed above\n"
         );
     }
 

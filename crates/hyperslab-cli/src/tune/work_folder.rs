@@ -53,10 +53,20 @@ impl WorkFolder {
         Ok(Self { from, scratch: Some(scratch) })
     }
 
+    /// The folder itself.
+    pub fn source(&self) -> &Path {
+        &self.from
+    }
+
     /// A new copy, all of it on the device, so that nothing is written while the program runs but by itself.
     pub fn copy(&self) -> Result<FolderCopy> {
+        self.copy_as("copy")
+    }
+
+    /// The same by a name, beside copies of other names.
+    pub fn copy_as(&self, name: &str) -> Result<FolderCopy> {
         let Some(scratch) = &self.scratch else { return Ok(FolderCopy { path: self.from.clone(), temporary: false }) };
-        let path = scratch.path().join("copy");
+        let path = scratch.path().join(name);
         fs::create_dir(&path).with_context(|| path.display().to_string())?;
         let copy = FolderCopy { path, temporary: true };
         copy_all(&self.from, &copy.path).with_context(|| format!("copying {}", self.from.display()))?;

@@ -9,10 +9,16 @@ use std::sync::{Arc, Weak};
 /// A call of libhdf5.
 type Call = Box<dyn FnOnce() -> Result<()>>;
 
+/// Where a thread is. Its address identifies the thread.
+struct Thread {
+    /// Callbacks that it is in.
+    depth: Cell<u32>,
+    /// Whether journals wait in [`WRITTEN`].
+    has_written: Cell<bool>,
+}
+
 thread_local! {
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Its address identifies the thread.
-    static THREAD: u8 = const { 0 };
+    static THREAD: Thread = const { Thread { depth: Cell::new(0), has_written: Cell::new(false) } };
     /// The program's own libhdf5 call, to be run by the innermost array or container.
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
     /// Journals of files that were written in the callback.
@@ -32,8 +38,10 @@ pub(crate) struct CallbackScope(());
 impl CallbackScope {
     /// Enters a callback.
     pub(crate) fn enter() -> Self {
-        DEPTH.set(DEPTH.get() + 1);
-        LAST.store(this_thread(), Ordering::Relaxed);
+        THREAD.with(|thread| {
+            thread.depth.set(thread.depth.get() + 1);
+            LAST.store(std::ptr::from_ref(thread) as usize, Ordering::Relaxed);
+        });
         Self(())
     }
 
@@ -45,8 +53,11 @@ impl CallbackScope {
 
 impl Drop for CallbackScope {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-        if !in_callback() {
+        let settles = THREAD.with(|thread| {
+            thread.depth.set(thread.depth.get() - 1);
+            thread.depth.get() == 0 && thread.has_written.take()
+        });
+        if settles {
             // libhdf5 closes down after this thread's variables are gone.
             let written = WRITTEN.try_with(RefCell::take).unwrap_or_default();
             written.iter().filter_map(Weak::upgrade).for_each(|rollback| rollback.settle());
@@ -57,6 +68,7 @@ impl Drop for CallbackScope {
 /// Has a journal note how its file is: when this callback ends, or at once on threads of our own.
 pub(crate) fn settle(rollback: &Arc<Rollback>) {
     let later = |written: &RefCell<Vec<Weak<Rollback>>>| {
+        THREAD.with(|thread| thread.has_written.set(true));
         let mut written = written.borrow_mut();
         if !written.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(rollback))) {
             written.push(Arc::downgrade(rollback));
@@ -69,7 +81,7 @@ pub(crate) fn settle(rollback: &Arc<Rollback>) {
 
 /// Whether this thread is inside a callback.
 pub(crate) fn in_callback() -> bool {
-    DEPTH.get() > 0
+    THREAD.with(|thread| thread.depth.get() > 0)
 }
 
 /// Runs `body`, which passes through layers to an array or container that runs `native` by [`run_native_call`].

@@ -13,7 +13,7 @@ use hyperslab_core::{Array, ArraySpec, Result, lock};
 use hyperslab_h5direct::{DatasetInfo, DirectDataset, Layout, Limits};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const GET_ACCESS_LIST: c_int = 0;
@@ -47,7 +47,12 @@ pub(crate) struct Dataset {
     has_pending: AtomicBool,
     /// Bytes of the host's memory budget reserved for its chunk cache.
     memory: u64,
+    /// When it was closed, counted in such events, if it is only kept for the next time; 0 if not.
+    resting_since: AtomicU64,
 }
+
+/// Counts datasets that were closed and kept.
+static RESTED: AtomicU64 = AtomicU64::new(0);
 
 /// Result of [`attach`].
 pub(crate) enum Attach {
@@ -187,6 +192,9 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         grows_unallocated: stored.grows_unallocated,
         guard: guard.clone().map(|guard| guard as Arc<dyn hyperslab_h5direct::WriteGuard>),
     };
+    if !spec.filters.is_empty() && host.is_memory_short(file.settings.memory) {
+        FileState::bound_resting(&mut datasets, true);
+    }
     let memory = if spec.filters.is_empty() { 0 } else { host.take_memory(file.settings.memory, MOST_CACHE) };
     let limits = Limits { threads: file.settings.threads, cache: memory };
     let direct = match DirectDataset::new(info, &shape, limits) {
@@ -221,6 +229,7 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         guard,
     });
     host.stats.datasets.fetch_add(1, Ordering::Relaxed);
+    host.direct_datasets.fetch_add(1, Ordering::Relaxed);
     let (layered, deferred_close) = (Mutex::default(), Mutex::default());
     let (renamed, has_pending) = (AtomicBool::new(false), AtomicBool::new(false));
     let may_vanish = AtomicBool::new(io.name.is_empty());
@@ -234,6 +243,7 @@ pub(crate) unsafe fn attach(object: &Object, has_name: bool) -> Attach {
         may_vanish,
         has_pending,
         memory,
+        resting_since: AtomicU64::new(0),
     });
     datasets.insert(token, dataset.clone());
     Attach::Direct(dataset)
@@ -253,9 +263,18 @@ fn is_indirect(object: &Object) -> bool {
 }
 
 /// File number and object token of an object.
-unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
+pub(super) unsafe fn identity(object: &Object) -> Option<(u64, ObjectToken)> {
     // SAFETY: the object is open.
     unsafe { info_of(object.host, object.handle(), &itself()) }.map(|info| (info.file, info.token))
+}
+
+/// The token of an open dataset of the connector below.
+///
+/// # Safety
+/// Inside a call of the library; the dataset is open.
+pub(super) unsafe fn token_of_object(host: &Host, dataset: Handle) -> Option<ObjectToken> {
+    // SAFETY: the caller's.
+    unsafe { info_of(host, dataset, &itself()) }.map(|info| info.token)
 }
 
 /// Object information of libhdf5.
@@ -384,7 +403,26 @@ pub(crate) unsafe fn object_name(host: &Host, dataset: Handle, kind: c_int) -> O
 
 impl Dataset {
     fn add(&self, handle: Handle) {
+        self.resting_since.store(0, Ordering::Relaxed);
         lock(&self.io.handles).push(handle);
+    }
+
+    /// When it was closed, if it is only kept for the next time: nothing of it waits.
+    pub(super) fn resting_since(&self) -> Option<u64> {
+        Some(self.resting_since.load(Ordering::Relaxed)).filter(|since| *since > 0)
+    }
+
+    pub(super) fn rests(&self) -> bool {
+        self.resting_since().is_some()
+    }
+
+    /// Whether what is known of it stays true while it is closed.
+    fn may_rest(&self, file: &FileState) -> bool {
+        file.keeps_closed_datasets()
+            && !self.may_vanish.load(Ordering::Relaxed)
+            && !self.renamed.load(Ordering::Relaxed)
+            && !self.io.has_buffered_fields()
+            && self.element_type.is_transient()
     }
 
     /// Whether the program has it open.
@@ -454,6 +492,7 @@ impl Dataset {
     /// Prepares the close of a handle: before the last one, whatever needs libhdf5 is written back. `true`: the close
     /// is deferred until chunks encoded in the background are stored.
     pub(crate) fn close_handle(&self, file: &FileState, handle: Handle) -> Result<bool> {
+        file.complete_reads();
         let mut result = Ok(());
         let last = lock(&self.io.handles).len() == 1;
         if last && self.may_vanish.load(Ordering::Relaxed) {
@@ -498,7 +537,13 @@ impl Dataset {
             }
             // Data buffered in layers must be visible to the next handle, whatever name opens it.
             if !self.has_pending.load(Ordering::Relaxed) {
-                lock(&file.datasets).remove(&self.token);
+                let mut datasets = lock(&file.datasets);
+                if result.is_ok() && self.may_rest(file) && datasets.contains_key(&self.token) {
+                    self.resting_since.store(RESTED.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    FileState::bound_resting(&mut datasets, false);
+                } else {
+                    datasets.remove(&self.token);
+                }
             } else {
                 result = result.and(file.limit_deferred_closes());
             }
@@ -545,5 +590,6 @@ impl Dataset {
 impl Drop for Dataset {
     fn drop(&mut self) {
         self.io.host.give_memory(self.memory);
+        self.io.host.direct_datasets.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -65,6 +65,12 @@ pub(crate) enum InMemory {
 }
 
 impl ElementType {
+    /// Whether it is no object of the file.
+    pub(super) fn is_transient(&self) -> bool {
+        // SAFETY: the type is open; inside a call of the library.
+        unsafe { self.own.host.H5Tcommitted(self.own.id) == 0 }
+    }
+
     /// Takes over a type identifier. The error is the reason for a fallback to libhdf5.
     pub(crate) fn take(host: &'static Host, given: Hid) -> Result<Self, String> {
         let given = OwnedType::new(host, given).ok_or("its type cannot be asked for")?;

@@ -6,6 +6,7 @@ use super::early_flush::EarlyFlush;
 use super::launched_job::LaunchedJob;
 use super::layer_base::{FlushMetadata, Layers, Opening};
 use super::object_numbers::{FileStamp, ObjectNumbers};
+use super::operation::AnnouncedRead;
 use super::parallel_file::ParallelFile;
 use crate::driver;
 use crate::fork::{self, Generation};
@@ -20,7 +21,7 @@ use hyperslab_rollback::Rollback;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 /// libhdf5's token of an object within a file.
@@ -28,6 +29,8 @@ pub(crate) type ObjectToken = [u8; 16];
 
 /// Limit of closed datasets with buffered writes.
 const MOST_CLOSED: usize = 64;
+/// Limit of closed datasets that are kept for the next time.
+const MOST_RESTING: usize = 8;
 
 /// The program's settings of libhdf5's caches, which the connector disables.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +58,8 @@ pub(crate) struct FileState {
     fallback_reason: Mutex<Option<String>>,
     handles: AtomicUsize,
     pub(crate) datasets: Mutex<HashMap<ObjectToken, Arc<Dataset>>>,
+    /// Reads of event sets that were not made yet.
+    pub(super) announced_reads: Mutex<Vec<Arc<AnnouncedRead>>>,
     /// The numbers by which layers know its objects.
     pub(crate) objects: ObjectNumbers,
     /// Stamp of a read-only file at the time when data were cached.
@@ -62,6 +67,8 @@ pub(crate) struct FileState {
     layers: Mutex<Option<Arc<Layers>>>,
     /// Whether there may be unflushed metadata.
     pub(super) metadata_changed: AtomicBool,
+    /// How often names may have changed.
+    pub(super) renames: AtomicU64,
     /// Whether an unlinked dataset was written to.
     pub(super) has_unlinked_writes: AtomicBool,
     /// Whether writes may be buffered when their calls have returned, so that metadata are flushed early.
@@ -117,10 +124,12 @@ impl FileState {
             fallback_reason: Mutex::new(fallback_reason),
             handles: AtomicUsize::new(1),
             datasets: Mutex::default(),
+            announced_reads: Mutex::default(),
             objects: ObjectNumbers::default(),
             last_stamp: Mutex::default(),
             layers: Mutex::default(),
             metadata_changed: AtomicBool::new(true),
+            renames: AtomicU64::new(0),
             has_unlinked_writes: AtomicBool::new(false),
             deferred_error: Mutex::default(),
             clean_at_fork: AtomicBool::new(true),
@@ -203,6 +212,13 @@ impl FileState {
             Some(_) => Ok(None),
             None => Ok(None),
         }
+    }
+
+    /// Whether the first small transfers of datasets may be left to libhdf5 without further ado: nothing of the file is traced or
+    /// shared by ranks, and no layer or log must have them.
+    pub(crate) fn leaves_small_transfers(&self) -> bool {
+        let modes = self.settings.modes;
+        self.parallel.is_none() && self.trace.is_none() && !modes.log && lock(&self.layers).is_none()
     }
 
     /// Whether single fields may be buffered until elements are complete. Not with a log, whose guarantee that would
@@ -295,6 +311,8 @@ impl FileState {
 
     fn close_last(&self) -> Result<()> {
         let written_back = self.write_back();
+        // Their types may be of the file, and would keep it open.
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
         let layers = if self.is_inherited() { None } else { lock(&self.layers).take() };
         let closed = match layers {
             Some(layers) => {
@@ -350,6 +368,7 @@ impl FileState {
 
     /// Writes all buffered data of the file back, and executes deferred closes. Afterwards libhdf5 sees everything.
     pub(crate) fn write_back(&self) -> Result<()> {
+        self.complete_reads();
         let layers = lock(&self.layers).clone().filter(|_| self.writable && !self.is_inherited());
         let layered = layers.map_or(Ok(()), |layers| layers.container.flush(Durability::Visible));
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
@@ -372,7 +391,7 @@ impl FileState {
             self.note_unwritten(error);
         }
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
-        lock(&self.datasets).retain(|_, dataset| dataset.is_open());
+        lock(&self.datasets).retain(|_, dataset| dataset.is_open() || dataset.rests());
         self.objects.bound();
         let before = self.take_deferred_error();
         before.and(layered).and(planes).and(closed)
@@ -395,14 +414,31 @@ impl FileState {
         lock(&self.deferred_error).take().map_or(Ok(()), Err)
     }
 
+    /// Whether datasets may be kept when they are closed: nothing of them waits anywhere but in the direct path.
+    pub(super) fn keeps_closed_datasets(&self) -> bool {
+        self.leaves_small_transfers() && !self.is_library_only() && !self.is_inherited()
+    }
+
+    /// Forgets closed datasets that are only kept for the next time, until there are few, or none at all.
+    pub(super) fn bound_resting(datasets: &mut HashMap<ObjectToken, Arc<Dataset>>, all: bool) {
+        let mut resting: Vec<(ObjectToken, u64)> = datasets
+            .iter()
+            .filter_map(|(token, dataset)| dataset.resting_since().map(|since| (*token, since)))
+            .collect();
+        resting.sort_unstable_by_key(|(_, since)| *since);
+        let more = if all { resting.len() } else { resting.len().saturating_sub(MOST_RESTING) };
+        resting.iter().take(more).for_each(|(token, _)| drop(datasets.remove(token)));
+    }
+
     /// Writes everything back if too many closed datasets have buffered writes.
     pub(crate) fn limit_deferred_closes(&self) -> Result<()> {
-        let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed()).count();
+        let closed = lock(&self.datasets).values().filter(|dataset| dataset.is_closed() && !dataset.rests()).count();
         if closed > MOST_CLOSED { self.write_back() } else { Ok(()) }
     }
 
     /// Invalidates names and object numbers. Requires that nothing is buffered.
     fn invalidate_names(&self) -> Result<()> {
+        self.renames.fetch_add(1, Ordering::Relaxed);
         let datasets: Vec<Arc<Dataset>> = lock(&self.datasets).values().cloned().collect();
         let closed = datasets.iter().map(|dataset| dataset.run_deferred_close()).fold(Ok(()), Result::and);
         for dataset in &datasets {
@@ -419,6 +455,9 @@ impl FileState {
     /// Drops cached data of a read-only file if it has changed since. Called whenever something of it is opened.
     pub(crate) fn revalidate(&self) {
         let Some(file) = self.file.as_ref().filter(|_| !self.writable) else { return };
+        if lock(&self.datasets).is_empty() && lock(&self.layers).is_none() {
+            return;
+        }
         let now = FileStamp::of(file);
         let before = std::mem::replace(&mut *lock(&self.last_stamp), now);
         let same = match (before, now) {

@@ -308,24 +308,53 @@ impl MetadataBackend for LibraryBackend<'_> {
         };
         self.done("write chunk", status).inspect_err(|_| self.forget_chunk(origin))
     }
+
+    fn write_elements(&self, origin: &[u64], extents: &[u64], chunk: &[u8], _: (&[u8], u32)) -> Result<bool> {
+        // A chunk at the edge has elements beyond it.
+        let inside = origin.iter().zip(extents).zip(self.shape);
+        let inside: Vec<u64> = inside.map(|((at, extent), end)| (*extent).min(end.saturating_sub(*at))).collect();
+        if inside.is_empty() || inside.contains(&0) {
+            return Ok(false);
+        }
+        let (first, one) = (vec![0; extents.len()], vec![1; extents.len()]);
+        let file = crate::accel::Dataspace::simple(self.host, self.shape)?;
+        file.select(0, origin, &one, &one, &inside)?;
+        let memory = crate::accel::Dataspace::simple(self.host, extents)?;
+        memory.select(0, &first, &one, &one, &inside)?;
+        // Its own filter may be missing.
+        let write = || self.write(memory.id(), file.id(), chunk.as_ptr().cast());
+        Ok(self.host.preserving_error_stack(write).is_ok())
+    }
 }
 
-/// An encoded chunk to be stored by libhdf5.
+/// A chunk to be stored by libhdf5.
 #[derive(Debug)]
 pub(crate) struct EncodedChunk {
     origin: Vec<u64>,
     stored: Vec<u8>,
     mask: u32,
+    /// The chunk and its extents, if libhdf5 is to filter it by itself.
+    elements: Option<(Vec<u8>, Vec<u64>)>,
 }
 
 impl EncodedChunk {
     pub(crate) fn store(&self, library: &LibraryBackend<'_>) -> Result<()> {
-        library.write_chunk(&self.origin, &self.stored, self.mask)
+        let encoded = (self.stored.as_slice(), self.mask);
+        match &self.elements {
+            Some((chunk, extents)) if library.write_elements(&self.origin, extents, chunk, encoded)? => Ok(()),
+            _ => library.write_chunk(&self.origin, &self.stored, self.mask),
+        }
     }
 }
 
 /// Backend for threads outside callbacks: chunks to be stored are queued for the next callback, everything else fails.
 pub(crate) struct DeferredBackend<'a>(pub(crate) &'a Mutex<Vec<EncodedChunk>>);
+
+impl DeferredBackend<'_> {
+    fn queue(&self, chunk: EncodedChunk) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+    }
+}
 
 fn not_here() -> Error {
     Error::unsupported("transfer", "libhdf5 would be needed in the background")
@@ -345,8 +374,19 @@ impl MetadataBackend for DeferredBackend<'_> {
     }
 
     fn write_chunk(&self, origin: &[u64], stored: &[u8], mask: u32) -> Result<()> {
-        let encoded = EncodedChunk { origin: origin.to_vec(), stored: stored.to_vec(), mask };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(encoded);
+        self.queue(EncodedChunk { origin: origin.to_vec(), stored: stored.to_vec(), mask, elements: None });
         Ok(())
+    }
+
+    fn write_elements(
+        &self,
+        origin: &[u64],
+        extents: &[u64],
+        chunk: &[u8],
+        (stored, mask): (&[u8], u32),
+    ) -> Result<bool> {
+        let elements = Some((chunk.to_vec(), extents.to_vec()));
+        self.queue(EncodedChunk { origin: origin.to_vec(), stored: stored.to_vec(), mask, elements });
+        Ok(true)
     }
 }

@@ -1,14 +1,16 @@
 //! Reads and writes of datasets: translation of the arguments, and dispatch to layers, direct path or libhdf5.
 
+use super::attachment::decide_for;
 use super::callback_scope::with_native_call;
 use super::dataset::Dataset;
 use super::dataspace::{MOST_PIECES, TOO_MANY, refused, selection_of};
 use super::element_type::{ElementType, layout};
 use super::file::{FileState, invalidate_all, write_back_all};
+use super::operation::{AnnouncedRead, Operation, submit};
 use super::parallel_file::{Alone, is_collective, join};
 use super::piecewise::PiecewisePlan;
 use crate::host::Host;
-use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, Herr, Hid, Ptr};
+use crate::host::api::{Const, H5S_ALL, H5S_BLOCK, H5S_PLIST, Herr, Hid, Ptr, Req};
 use crate::object::Object;
 use hyperslab_core::{
     BufferRegion, Datatype, Dims, Gather, MemoryLayout, MemoryView, MemoryViewMut, Result, Run, Selection, TransferMode,
@@ -73,10 +75,10 @@ const OTHER_PROPERTIES: [&CStr; 11] = [
 /// # Safety
 /// Inside a call of the library; the list is open.
 unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
-    let usual = host.default_transfer();
+    let (usual, known) = (host.default_transfer(), host.usual_list.load(Ordering::Relaxed));
     // SAFETY: all lists are open, and names end in NUL.
     unsafe {
-        if list == usual || host.H5Pequal(list, usual) > 0 {
+        if list == usual || (known > 0 && host.H5Pequal(list, known) > 0) {
             return true;
         }
         host.preserving_error_stack(|| {
@@ -91,6 +93,13 @@ unsafe fn is_default_list(host: &Host, list: Hid) -> bool {
             }
             let equal = host.H5Pequal(copy, usual) > 0;
             host.H5Pclose(copy);
+            if equal {
+                // Programs use a list for many transfers.
+                let before = host.usual_list.swap(host.H5Pcopy(list), Ordering::Relaxed);
+                if before > 0 {
+                    host.H5Pclose(before);
+                }
+            }
             equal
         })
     }
@@ -200,6 +209,8 @@ struct TransferOutcome {
     bytes: u64,
     why: Option<String>,
     ack: AckPending,
+    /// What the program may wait for, if it asked for that.
+    operation: Option<Operation>,
 }
 
 /// What must be flushed before a write call returns, in modes where it must survive a kill.
@@ -215,26 +226,41 @@ enum AckPending {
 
 impl TransferOutcome {
     fn well(bytes: u64, ack: AckPending) -> Self {
-        Self { status: 0, bytes, why: None, ack }
+        Self { status: 0, bytes, why: None, ack, operation: None }
+    }
+
+    fn with(self, operation: Option<Operation>) -> Self {
+        Self { operation, ..self }
+    }
+
+    /// The status, after handing the operation over, if there is one and a place for it.
+    unsafe fn hand_over(self, object: &Object, request: Req) -> Herr {
+        if let Some(operation) = self.operation.filter(|_| self.status >= 0 && !request.is_null()) {
+            // SAFETY: the caller's.
+            unsafe { *request = object.requested(operation) };
+        }
+        self.status
     }
 
     fn failed(bytes: u64) -> Self {
-        Self { status: -1, bytes, why: None, ack: AckPending::Nothing }
+        Self { status: -1, bytes, why: None, ack: AckPending::Nothing, operation: None }
     }
 }
 
-/// Writes elements of one dataset.
+/// Writes elements of one dataset. `request`: where an operation goes that the program waits for later; null if it waits now.
 ///
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
-pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr {
+pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const, request: Req) -> Herr {
+    // SAFETY: as above.
+    unsafe { decide_for(object, one, true) };
     if object.passes_through() && object.file.as_ref().is_none_or(|file| !file.survives_kill()) {
         // SAFETY: as above.
         return unsafe { object.handle().write(object.host, one, data) };
     }
     let begin = Instant::now();
     // SAFETY: as above, here and below.
-    let work = || unsafe { dispatch_write(object, one, data) };
+    let work = || unsafe { dispatch_write(object, one, data, !request.is_null()) };
     // SAFETY: as above.
     let mut outcome = unsafe { traced(object, one, true, work) };
     if outcome.status >= 0
@@ -248,26 +274,30 @@ pub(crate) unsafe fn write(object: &Object, one: &Transfer, data: Const) -> Herr
     }
     object.host.stats.write.note(outcome.bytes, begin.elapsed(), outcome.why.as_deref());
     object.host.refresh_stats_if_due();
-    outcome.status
+    // SAFETY: the library gives a place for it.
+    unsafe { outcome.hand_over(object, request) }
 }
 
-/// Reads elements of one dataset.
+/// Reads elements of one dataset. `request`: as for [`write`].
 ///
 /// # Safety
 /// Inside a call of the library, with the arguments it gives.
-pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr) -> Herr {
+pub(crate) unsafe fn read(object: &Object, one: &Transfer, data: Ptr, request: Req) -> Herr {
+    // SAFETY: as above.
+    unsafe { decide_for(object, one, false) };
     if object.passes_through() {
         // SAFETY: as above.
         return unsafe { object.handle().read(object.host, one, data) };
     }
     let begin = Instant::now();
     // SAFETY: as above, here and below.
-    let work = || unsafe { dispatch_read(object, one, data) };
+    let work = || unsafe { dispatch_read(object, one, data, !request.is_null()) };
     // SAFETY: as above.
     let outcome = unsafe { traced(object, one, false, work) };
     object.host.stats.read.note(outcome.bytes, begin.elapsed(), outcome.why.as_deref());
     object.host.refresh_stats_if_due();
-    outcome.status
+    // SAFETY: the library gives a place for it.
+    unsafe { outcome.hand_over(object, request) }
 }
 
 /// Flushes what the mode requires before a write call returns.
@@ -305,9 +335,12 @@ unsafe fn traced(
     outcome.unwrap_or_else(|| TransferOutcome::failed(0))
 }
 
-unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> TransferOutcome {
+unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const, waits_later: bool) -> TransferOutcome {
+    if let Some(file) = &object.file {
+        file.complete_reads();
+    }
     let joins = object.file.as_ref().is_some_and(|file| file.moves_alone())
-        && (object.dataset().is_some() || object.moves_alone);
+        && (object.dataset().is_some() || object.moves_alone());
     // SAFETY: the caller's.
     let alone = match if joins { unsafe { Alone::joining(object, one) } } else { Ok(None) } {
         Ok(alone) => alone,
@@ -362,6 +395,7 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
     let memory = unsafe { std::slice::from_raw_parts(data.cast::<u8>().add(plan.offset), plan.len) };
     let view = MemoryView { data: memory, layout: &plan.layout };
+    let mut operation = None;
     let written = (|| {
         if let Some(array) = dataset.layered(file)? {
             let whole = plan.dtype.is_some() || plan.layout.plan(&dataset.element_type.dtype)?.covers_element();
@@ -388,9 +422,15 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
                     dataset.io.decide_background_write(&plan.selection, whole)?;
                 }
                 object.host.pending.store(true, Ordering::Relaxed);
-                let written = array.write(&plan.selection, view, TransferMode::Independent);
+                let written = match waits_later {
+                    true => {
+                        submit(&*array, &plan.selection, view, whole).map(|request| Some(Operation::write(request)))
+                    }
+                    false => array.write(&plan.selection, view, TransferMode::Independent).map(|()| None),
+                };
                 dataset.io.needs_no_reads.store(false, Ordering::Relaxed);
-                return written.map(|()| (None, AckPending::Nothing));
+                operation = written?;
+                return Ok((None, AckPending::Nothing));
             }
             file.write_back_before_call()?;
         }
@@ -410,7 +450,7 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
         Ok((reason, ack))
     })();
     match written {
-        Ok((None, ack)) => TransferOutcome::well(bytes, ack),
+        Ok((None, ack)) => TransferOutcome::well(bytes, ack).with(operation),
         Ok((Some(reason), _)) => {
             let effect = WriteEffect::Elements(&plan.selection);
             through_library(object, one, file, &dataset, effect, reason.to_string(), native)
@@ -422,7 +462,7 @@ unsafe fn dispatch_write(object: &Object, one: &Transfer, data: Const) -> Transf
     }
 }
 
-unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferOutcome {
+unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr, waits_later: bool) -> TransferOutcome {
     let (Some(dataset), Some(file)) = (object.dataset(), &object.file) else {
         // SAFETY: the caller's.
         return unsafe { library_only(object, one, false, || object.handle().read(object.host, one, data)) };
@@ -461,8 +501,17 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
     // SAFETY: the program gives memory that has all selected elements; others are not touched.
     let memory = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>().add(plan.offset), plan.len) };
     let mut view = MemoryViewMut { data: memory, layout: &plan.layout };
+    let mut operation = None;
+    file.forget_made_reads();
     let read = (|| {
         if let Some(array) = dataset.layered(file)? {
+            if plan.dtype.is_none() && waits_later && !together && file.settings.modes.copies() {
+                // SAFETY: the program gives memory that has all selected elements, and leaves it alone until it has waited.
+                let read =
+                    unsafe { AnnouncedRead::announce(file, &dataset, array, &plan.selection, &plan.layout, view.data) };
+                operation = Some(Operation::read(read));
+                return Ok(None);
+            }
             if plan.dtype.is_none() {
                 return array.read(&plan.selection, view, TransferMode::Independent).map(|()| None);
             }
@@ -481,7 +530,7 @@ unsafe fn dispatch_read(object: &Object, one: &Transfer, data: Ptr) -> TransferO
         }
     }
     match read {
-        Ok(None) => TransferOutcome::well(bytes, AckPending::Nothing),
+        Ok(None) => TransferOutcome::well(bytes, AckPending::Nothing).with(operation),
         Ok(Some(reason)) => {
             through_library(object, one, file, &dataset, WriteEffect::Nothing, reason.to_string(), native)
         }
@@ -637,29 +686,33 @@ unsafe fn library_only(
     writes: bool,
     native: impl FnOnce() -> Herr,
 ) -> TransferOutcome {
-    if object.is_indirect && write_back_all(object.host) < 0 {
+    let library = object.attachment().library();
+    if library.is_indirect && write_back_all(object.host) < 0 {
         return TransferOutcome::failed(0);
     }
     // SAFETY: the caller's. Afterwards the error stack is the program's.
     let bytes = unsafe { bytes_of(object, one) };
     let status = native();
-    if object.is_indirect && writes {
+    if library.is_indirect && writes {
         invalidate_all(object.host);
     }
-    let why = Some(object.fallback_reason.clone().unwrap_or_else(|| "the mode asks for nothing more".into()));
-    TransferOutcome { status, bytes, why, ack: if writes { AckPending::Unsaved } else { AckPending::Nothing } }
+    let ack = if writes { AckPending::Unsaved } else { AckPending::Nothing };
+    TransferOutcome { status, bytes, why: Some(library.reason()), ack, operation: None }
 }
 
 /// Bytes of the transfer in memory; 0 if statistics are off.
 unsafe fn bytes_of(object: &Object, one: &Transfer) -> u64 {
-    if !object.host.wants_stats() {
-        return 0;
-    }
+    // SAFETY: the caller's.
+    if object.host.wants_stats() { unsafe { bytes_selected(object, one) } } else { 0 }
+}
+
+/// Bytes of the transfer in memory.
+///
+/// # Safety
+/// Inside a call of the library; all identifiers are open.
+pub(super) unsafe fn bytes_selected(object: &Object, one: &Transfer) -> u64 {
     let space = if one.file_space_id != H5S_ALL { one.file_space_id } else { one.mem_space_id };
-    if space == H5S_BLOCK {
-        return 0;
-    }
-    if space == H5S_ALL {
+    if matches!(space, H5S_ALL | H5S_BLOCK | H5S_PLIST) {
         // SAFETY: the dataset and the type are open; the space is closed here.
         return unsafe { bytes_of_all(object, one) };
     }
@@ -713,7 +766,7 @@ fn through_library(
         object.host.report(error);
         status = -1;
     }
-    TransferOutcome { status, bytes, why: Some(why), ack }
+    TransferOutcome { status, bytes, why: Some(why), ack, operation: None }
 }
 
 /// Runs a libhdf5 call that may read or change elements of these datasets, coherently.

@@ -35,7 +35,7 @@ pub(crate) unsafe extern "C" fn create(
         note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
         let under =
-            host.H5VLattr_create(object.under, place, below, name, kind, space, create, access, transfer, request);
+            host.H5VLattr_create(object.under(), place, below, name, kind, space, create, access, transfer, request);
         if under.is_null() {
             return null_mut();
         }
@@ -56,7 +56,7 @@ opening!(open => H5VLattr_open);
 pub(crate) unsafe extern "C" fn read(pointer: Ptr, kind: Hid, data: Ptr, transfer: Hid, request: Req) -> Herr {
     catch_panics(|| {
         let object = object(pointer);
-        let status = object.host.H5VLattr_read(object.under, object.connector, kind, data, transfer, request);
+        let status = object.host.H5VLattr_read(object.under(), object.connector, kind, data, transfer, request);
         object.wrap_request(request);
         status
     })
@@ -66,7 +66,7 @@ pub(crate) unsafe extern "C" fn write(pointer: Ptr, kind: Hid, data: Const, tran
     catch_panics(|| {
         let object = object(pointer);
         note_metadata_change(object);
-        let status = object.host.H5VLattr_write(object.under, object.connector, kind, data, transfer, request);
+        let status = object.host.H5VLattr_write(object.under(), object.connector, kind, data, transfer, request);
         object.wrap_request(request);
         if let Some(attribute) = object.traced_attribute.as_ref().filter(|_| status >= 0) {
             object.host.preserving_error_stack(|| attribute.written(object.host, kind, data));
@@ -88,7 +88,7 @@ pub(crate) unsafe extern "C" fn specific(
     catch_panics(|| {
         let object = object(pointer);
         note_metadata_change(object);
-        let (host, below, under) = (object.host, object.connector, object.under);
+        let (host, below, under) = (object.host, object.connector, object.under());
         let status = host.H5VLattr_specific(under, place, below, arguments, transfer, request);
         object.wrap_request(request);
         if operation(arguments) == RENAME
@@ -126,7 +126,7 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
         if let (Some(attribute), Some(trace)) = (traced, closed.file.as_ref().and_then(|file| file.trace.as_ref())) {
             trace.closed_attribute(attribute);
         }
-        let status = closed.host.H5VLattr_close(closed.under, closed.connector, transfer, request);
+        let status = closed.host.H5VLattr_close(closed.under(), closed.connector, transfer, request);
         closed.wrap_request(request);
         if status >= 0 {
             free(pointer);

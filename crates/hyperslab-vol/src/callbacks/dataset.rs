@@ -2,8 +2,8 @@
 #![expect(unsafe_op_in_unsafe_fn, reason = "the contract of callbacks is stated in `object`")]
 
 use crate::accel::{
-    Attach, Transfer, attach, drain_ranks, ineligible, name, note_metadata_change, publish_dataset, shape_of, transfer,
-    write_back_all,
+    Attachment, Transfer, Undecided, decide, decide_if_known, drain_ranks, expose_offset, ineligible, name,
+    note_metadata_change, publish_dataset, shape_of, transfer, write_back_all,
 };
 use crate::callbacks::operation;
 use crate::host::Host;
@@ -12,13 +12,13 @@ use crate::object::{DATASET, Object, catch_panics, free, object};
 use crate::overrides::Lists;
 use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
 
 const GET_ACCESS_LIST: c_int = 0;
 const GET_CREATION_LIST: c_int = 1;
+const COMPACT: c_int = 0;
 const CHUNKED: c_int = 2;
-pub(super) const BY_ITSELF: c_int = 0;
-pub(super) const BY_NAME: c_int = 1;
+pub(crate) const BY_ITSELF: c_int = 0;
+pub(crate) const BY_NAME: c_int = 1;
 const GET_SPACE: c_int = 2;
 const GET_SPACE_STATUS: c_int = 3;
 const GET_STORAGE_SIZE: c_int = 4;
@@ -26,32 +26,38 @@ const SET_EXTENT: c_int = 0;
 const REFRESH: c_int = 2;
 const CHUNK_WRITE: c_int = 7;
 
-/// A dataset access list with a chunk cache that is said, where the list of the program leaves that to the file's.
-struct AccessList {
+/// A chunk cache: slots, bytes and preemption.
+type ChunkCache = (usize, usize, f64);
+
+/// A dataset access list with a chunk cache that is said.
+pub(crate) struct AccessList {
     host: &'static Host,
-    list: Hid,
-    /// Slots, bytes and preemption that the program wants.
-    wanted: (usize, usize, f64),
+    pub(crate) list: Hid,
 }
 
 impl AccessList {
-    /// With the chunk cache that the program wants, or with none; `None` if the file's lists are left as they are.
-    unsafe fn new(parent: &Object, given: Hid, keeps: bool) -> Option<Self> {
-        let (host, buffers) = (parent.host, parent.file.as_ref()?.buffers?);
+    /// A copy of the list given with this chunk cache.
+    pub(crate) unsafe fn with(host: &'static Host, given: Hid, cache: ChunkCache) -> Option<Self> {
         let list = if given == 0 { host.H5Pcreate(host.dataset_access_class()) } else { host.H5Pcopy(given) };
         if list < 0 {
             return None;
         }
-        let mut this = Self { host, list, wanted: buffers.chunks };
-        let mut bytes = usize::MAX;
-        let asked = host.H5Pget(list, c"rdcc_nbytes".as_ptr(), (&raw mut bytes).cast()) >= 0;
-        if asked && bytes != usize::MAX {
-            let (slots, bytes, w0) = &mut this.wanted;
-            host.H5Pget_chunk_cache(list, slots, bytes, w0);
+        let this = Self { host, list };
+        let (slots, bytes, w0) = cache;
+        (host.H5Pset_chunk_cache(list, slots, bytes, w0) >= 0).then_some(this)
+    }
+
+    /// The chunk cache that the program wants by the list given or by the file's; `None` if those are left as they are.
+    /// And a list with no cache, if the one given has one.
+    unsafe fn without_cache(parent: &Object, given: Hid) -> (Option<ChunkCache>, Option<Self>) {
+        let Some(buffers) = parent.file.as_ref().and_then(|file| file.buffers) else { return (None, None) };
+        let (host, mut own) = (parent.host, usize::MAX);
+        if given == 0 || host.H5Pget(given, c"rdcc_nbytes".as_ptr(), (&raw mut own).cast()) < 0 || own == usize::MAX {
+            return (Some(buffers.chunks), None);
         }
-        let (slots, bytes, w0) = this.wanted;
-        let set = host.H5Pset_chunk_cache(list, slots, if keeps { bytes } else { 0 }, w0);
-        (set >= 0).then_some(this)
+        let (mut slots, mut bytes, mut w0) = buffers.chunks;
+        host.H5Pget_chunk_cache(given, &raw mut slots, &raw mut bytes, &raw mut w0);
+        (Some((slots, bytes, w0)), Self::with(host, given, (slots, 0, w0)))
     }
 }
 
@@ -62,14 +68,25 @@ impl Drop for AccessList {
     }
 }
 
-/// Wraps a dataset of the connector below, attached to its direct path if it is eligible.
-unsafe fn attach_dataset(parent: &Object, under: Ptr, wanted: Option<(usize, usize, f64)>, has_name: bool) -> Object {
+/// What is known of a dataset when it is opened.
+struct Opened {
+    wanted: Option<ChunkCache>,
+    has_name: bool,
+    /// Whether its elements are certainly in its own file.
+    is_own: bool,
+}
+
+/// Wraps a dataset of the connector below. Who transfers its elements is decided later, except where all ranks or a recording
+/// must know.
+unsafe fn opened(parent: &Object, under: Ptr, opened: &Opened) -> Object {
     let mut new = parent.sibling(under);
-    new.chunk_cache = wanted;
-    match parent.host.preserving_error_stack(|| attach(&new, has_name)) {
-        Attach::Direct(dataset) => new.dataset = std::sync::Mutex::new(Some(dataset)),
-        Attach::Library { why, is_indirect, moves_alone } => {
-            (new.fallback_reason, new.is_indirect, new.moves_alone) = (Some(why), is_indirect, moves_alone);
+    new.chunk_cache = opened.wanted;
+    if let Some(file) = &parent.file {
+        file.revalidate();
+        let undecided = Undecided::new(file, opened.has_name, opened.is_own);
+        new.set_attachment(Attachment::Undecided(undecided));
+        if file.parallel.is_some() || file.trace.is_some() {
+            decide(&new);
         }
     }
     new
@@ -85,27 +102,14 @@ unsafe fn publish(mut object: Object, created: bool) -> Ptr {
     object.into_ptr()
 }
 
-/// Closes and frees an object that HDF5 never received.
-unsafe fn discard(object: Object, transfer: Hid) {
+/// Whether the dataset is chunked and the program wants a chunk cache.
+pub(crate) unsafe fn wants_cache(object: &Object, wanted: ChunkCache) -> bool {
     let host = object.host;
-    host.preserving_error_stack(|| {
-        host.H5VLdataset_close(object.under, object.connector, transfer, null_mut());
-        host.H5Idec_ref(object.connector);
-    });
-}
-
-/// Whether libhdf5 executes the dataset's transfers and the program wants a chunk cache.
-unsafe fn wants_cache(object: &Object, wanted: (usize, usize, f64)) -> bool {
-    let handle = object.handle();
-    let host = object.host;
-    object.fallback_reason.is_some()
-        && wanted.1 > 0
-        && host.preserving_error_stack(|| {
-            handle.identifier(host, GET_CREATION_LIST).is_some_and(|list| {
-                let layout = host.H5Pget_layout(list);
-                host.H5Pclose(list);
-                layout == CHUNKED
-            })
+    wanted.1 > 0
+        && object.handle().identifier(host, GET_CREATION_LIST).is_some_and(|list| {
+            let layout = host.H5Pget_layout(list);
+            host.H5Pclose(list);
+            layout == CHUNKED
         })
 }
 
@@ -127,14 +131,22 @@ pub(crate) unsafe extern "C" fn create(
         let (host, below) = (parent.host, parent.connector);
         let overridden = Lists::of(parent, (place, name), Some(create), access);
         let (create, access) = overridden.as_ref().map_or((create, access), |lists| lists.or(create, access));
-        let changes = parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_library_only());
-        let other = host.preserving_error_stack(|| match changes {
-            true => AccessList::new(parent, access, ineligible(host, create, kind).is_some()),
-            false => None,
-        });
+        let layout = host.H5Pget_layout(create);
+        let changes = layout == CHUNKED
+            && parent.file.as_ref().is_some_and(|file| file.buffers.is_some() && !file.is_library_only());
+        let (wanted, other) = match changes {
+            true => host.preserving_error_stack(|| {
+                let (wanted, without) = AccessList::without_cache(parent, access);
+                match wanted.filter(|_| ineligible(host, create, kind).is_some()) {
+                    Some(kept) => (None, AccessList::with(host, access, kept)),
+                    None => (wanted, without),
+                }
+            }),
+            false => (None, None),
+        };
         let list = other.as_ref().map_or(access, |other| other.list);
         let under = host.H5VLdataset_create(
-            parent.under,
+            parent.under(),
             place,
             below,
             name,
@@ -150,8 +162,11 @@ pub(crate) unsafe extern "C" fn create(
             return null_mut();
         }
         parent.wrap_request(request);
-        let made = attach_dataset(parent, under, other.map(|other| other.wanted), !name.is_null());
-        host.preserving_error_stack(|| publish_dataset(&made));
+        let is_own = (COMPACT..=CHUNKED).contains(&layout) && host.H5Pget_external_count(create) == 0;
+        let made = opened(parent, under, &Opened { wanted, has_name: !name.is_null(), is_own });
+        if parent.file.as_ref().is_some_and(|file| file.settings.modes.log) {
+            host.preserving_error_stack(|| publish_dataset(&made));
+        }
         publish(made, true)
     })
 }
@@ -169,65 +184,30 @@ pub(crate) unsafe extern "C" fn open(
         let (host, below) = (parent.host, parent.connector);
         let overridden = Lists::of(parent, (place, name), None, access);
         let access = overridden.as_ref().map_or(access, |lists| lists.or(0, access).1);
-        let other = host.preserving_error_stack(|| AccessList::new(parent, access, false));
+        let (wanted, other) = AccessList::without_cache(parent, access);
         let list = other.as_ref().map_or(access, |other| other.list);
-        let under = host.H5VLdataset_open(parent.under, place, below, name, list, transfer, request);
+        let under = host.H5VLdataset_open(parent.under(), place, below, name, list, transfer, request);
         if under.is_null() {
             return null_mut();
         }
         parent.wrap_request(request);
-        let wanted = other.map(|other| other.wanted);
-        let found = attach_dataset(parent, under, wanted, true);
-        publish(with_cache(parent, found, place, name, access, transfer), false)
+        publish(opened(parent, under, &Opened { wanted, has_name: true, is_own: false }), false)
     })
 }
 
-/// The object of a dataset that was opened without an access list of its own, at a place seen from the parent.
-pub(crate) unsafe fn found(parent: &Object, under: Ptr, place: Const, transfer: Hid) -> Ptr {
+/// The object of a dataset that was opened without an access list of its own.
+pub(crate) unsafe fn found(parent: &Object, under: Ptr) -> Ptr {
     let wanted = parent.file.as_ref().and_then(|file| file.buffers).map(|buffers| buffers.chunks);
-    let mut found = attach_dataset(parent, under, wanted, true);
-    let place = &*place.cast::<Place>();
-    if place.how == BY_NAME {
-        let itself = Place { kind: place.kind, how: BY_ITSELF, name: std::ptr::null(), _more: [0; 6] };
-        found = with_cache(parent, found, (&raw const itself).cast(), place.name, 0, transfer);
-    }
-    publish(found, false)
+    publish(opened(parent, under, &Opened { wanted, has_name: true, is_own: false }), false)
 }
 
 /// The beginning of a place that HDF5 gives.
 #[repr(C)]
-pub(super) struct Place {
-    pub(super) kind: c_int,
-    pub(super) how: c_int,
-    pub(super) name: Text,
-    _more: [u64; 6],
-}
-
-/// A dataset that was opened without a chunk cache, opened again with one if libhdf5 moves its elements.
-unsafe fn with_cache(parent: &Object, found: Object, place: Const, name: Text, access: Hid, transfer: Hid) -> Object {
-    let host = parent.host;
-    let Some(wanted) = found.chunk_cache.filter(|wanted| wants_cache(&found, *wanted)) else { return found };
-    let Some(other) = host.preserving_error_stack(|| AccessList::new(parent, access, true)) else { return found };
-    let (fallback_reason, is_indirect) = (found.fallback_reason.clone(), found.is_indirect);
-    let again = |list| {
-        host.preserving_error_stack(|| {
-            host.H5VLdataset_open(parent.under, place, parent.connector, name, list, transfer, null_mut())
-        })
-    };
-    // Only without the first handle is the cache made anew; until the second is there the first stays.
-    let second = again(access);
-    if second.is_null() {
-        return found;
-    }
-    discard(found, transfer);
-    let mut object = parent.sibling(second);
-    object.host.preserving_error_stack(|| host.H5VLdataset_close(second, parent.connector, transfer, null_mut()));
-    object.under = again(other.list);
-    if object.under.is_null() {
-        object.under = again(access);
-    }
-    (object.fallback_reason, object.is_indirect, object.chunk_cache) = (fallback_reason, is_indirect, Some(wanted));
-    object
+pub(crate) struct Place {
+    pub(crate) kind: c_int,
+    pub(crate) how: c_int,
+    pub(crate) name: Text,
+    pub(crate) _more: [u64; 6],
 }
 
 pub(crate) unsafe extern "C" fn read(
@@ -243,7 +223,7 @@ pub(crate) unsafe extern "C" fn read(
     catch_panics(|| {
         if count == 1 {
             let one = Transfer { mem_type_id: *kinds, mem_space_id: *memory, file_space_id: *files, dxpl_id: list };
-            return transfer::read(object(*pointers), &one, *data);
+            return transfer::read(object(*pointers), &one, *data, request);
         }
         let first = object(*pointers);
         many(
@@ -271,7 +251,7 @@ pub(crate) unsafe extern "C" fn write(
     catch_panics(|| {
         if count == 1 {
             let one = Transfer { mem_type_id: *kinds, mem_space_id: *memory, file_space_id: *files, dxpl_id: list };
-            return transfer::write(object(*pointers), &one, *data);
+            return transfer::write(object(*pointers), &one, *data, request);
         }
         let first = object(*pointers);
         many(
@@ -296,10 +276,11 @@ unsafe fn many(
 ) -> Herr {
     let objects: Vec<&Object> = (0..count).map(|at| object(*pointers.add(at))).collect();
     let Some(first) = objects.first() else { return body(null_mut()) };
+    objects.iter().for_each(|object| decide(object));
     if write_back_all(first.host) < 0 {
         return -1;
     }
-    let mut under: Vec<Ptr> = objects.iter().map(|object| object.under).collect();
+    let mut under: Vec<Ptr> = objects.iter().map(|object| object.under()).collect();
     let status = transfer::with_coherent_datasets(&objects, writes, || body(under.as_mut_ptr()));
     first.wrap_request(request);
     if writes { transfer::acknowledge_all(&objects, status) } else { status }
@@ -319,7 +300,7 @@ pub(crate) unsafe extern "C" fn get(pointer: Ptr, arguments: Ptr, transfer: Hid,
         if matches!(asked, GET_SPACE_STATUS | GET_STORAGE_SIZE) && write_back_all(dataset.host) < 0 {
             return -1;
         }
-        let status = dataset.host.H5VLdataset_get(dataset.under, dataset.connector, arguments, transfer, request);
+        let status = dataset.host.H5VLdataset_get(dataset.under(), dataset.connector, arguments, transfer, request);
         dataset.wrap_request(request);
         if let (GET_ACCESS_LIST, Some((slots, bytes, w0)), true) = (asked, dataset.chunk_cache, status >= 0) {
             dataset.host.H5Pset_chunk_cache((*arguments.cast::<List>()).list, slots, bytes, w0);
@@ -355,6 +336,7 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
     catch_panics(|| {
         let dataset = object(pointer);
         note_metadata_change(dataset);
+        decide_if_known(dataset);
         let shape = (operation(arguments) == SET_EXTENT).then(|| new_extents(dataset, arguments)).flatten();
         let stays = shape.is_some_and(|shape| transfer::stays_on_resize(dataset, shape));
         if !stays && write_back_all(dataset.host) < 0 {
@@ -363,7 +345,7 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
         if operation(arguments) == SET_EXTENT && shrinks(dataset, arguments) {
             drain_ranks(dataset, DATASET);
         }
-        let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
+        let (host, below, under) = (dataset.host, dataset.connector, dataset.under());
         let call = || host.H5VLdataset_specific(under, below, arguments, transfer, request);
         let status = match operation(arguments) {
             SET_EXTENT => {
@@ -388,10 +370,9 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, list: Hid
         if write_back_all(dataset.host) < 0 {
             return -1;
         }
-        if let Some(dataset) = dataset.dataset() {
-            dataset.io.offset_exposed.store(true, Ordering::Relaxed);
-        }
-        let (host, below, under) = (dataset.host, dataset.connector, dataset.under);
+        decide_if_known(dataset);
+        expose_offset(dataset);
+        let (host, below, under) = (dataset.host, dataset.connector, dataset.under());
         let status = transfer::with_coherent_datasets(&[dataset], true, || {
             host.H5VLdataset_optional(under, below, arguments, list, request)
         });
@@ -422,7 +403,7 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
         if let Some(traced) = &closed.traced {
             traced.close();
         }
-        let status = closed.host.H5VLdataset_close(closed.under, closed.connector, transfer, request);
+        let status = closed.host.H5VLdataset_close(closed.under(), closed.connector, transfer, request);
         closed.wrap_request(request);
         if status >= 0 {
             free(pointer);

@@ -21,7 +21,7 @@ pub(crate) unsafe extern "C" fn commit(
         note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
         let under =
-            host.H5VLdatatype_commit(object.under, place, below, name, kind, link, create, access, transfer, request);
+            host.H5VLdatatype_commit(object.under(), place, below, name, kind, link, create, access, transfer, request);
         object.child(under, request)
     })
 }

@@ -150,7 +150,7 @@ struct List {
 pub(crate) unsafe extern "C" fn get(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
     catch_panics(|| {
         let file = object(pointer);
-        let status = file.host.H5VLfile_get(file.under, file.connector, arguments, transfer, request);
+        let status = file.host.H5VLfile_get(file.under(), file.connector, arguments, transfer, request);
         file.wrap_request(request);
         if let (GET_ACCESS_LIST, Some(state), true) = (operation(arguments), &file.file, status >= 0) {
             state.restore((*arguments.cast::<List>()).list);
@@ -209,7 +209,7 @@ pub(crate) unsafe extern "C" fn specific<const SLOT: usize>(
         if doing == FLUSH && write_back_all(host) < 0 {
             return -1;
         }
-        let call = || host.H5VLfile_specific(file.under, file.connector, arguments, transfer, request);
+        let call = || host.H5VLfile_specific(file.under(), file.connector, arguments, transfer, request);
         let status = match file.file.as_ref().and_then(|state| state.trace.as_ref()) {
             _ if doing != FLUSH => call(),
             Some(trace) => flushed(host, || trace.flush(call)),
@@ -263,7 +263,7 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
             state.end_rollback("it is shared with readers that follow its writer (SWMR)");
         }
         WRAPS_FOR_ITSELF.set(operation(arguments) == POST_OPEN);
-        let status = file.host.H5VLfile_optional(file.under, file.connector, arguments, transfer, request);
+        let status = file.host.H5VLfile_optional(file.under(), file.connector, arguments, transfer, request);
         WRAPS_FOR_ITSELF.set(false);
         file.wrap_request(request);
         status
@@ -274,7 +274,7 @@ pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer:
 pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req) -> Herr {
     catch_panics(|| {
         let file = object(pointer);
-        if file.under.is_null() {
+        if file.under().is_null() {
             // Closed below already, by a close that told of an error.
             free(pointer);
             return 0;
@@ -295,16 +295,16 @@ pub(crate) unsafe extern "C" fn close(pointer: Ptr, transfer: Hid, request: Req)
             // fails once may be made below, and then the close would succeed and commit nothing; what fails twice fails
             // again below, and is told then.
             if guarded {
-                let commit = || commit(file.host, file.under, file.connector);
+                let commit = || commit(file.host, file.under(), file.connector);
                 let _ = file.host.preserving_error_stack(|| commit().or_else(|_| commit()));
             }
         }
-        let status = file.host.H5VLfile_close(file.under, file.connector, transfer, request);
+        let status = file.host.H5VLfile_close(file.under(), file.connector, transfer, request);
         file.wrap_request(request);
         if let Some(error) = unwritten {
             file.host.report(&error);
             if status >= 0 {
-                (*pointer.cast::<Object>()).under = null_mut();
+                file.set_under(null_mut());
             }
             return -1;
         }

@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn create(
         let object = object(pointer);
         note_metadata_change(object);
         let (host, below) = (object.host, object.connector);
-        let under = host.H5VLgroup_create(object.under, place, below, name, link, create, access, transfer, request);
+        let under = host.H5VLgroup_create(object.under(), place, below, name, link, create, access, transfer, request);
         if let Some(trace) = object.file.as_ref().and_then(|file| file.trace.as_ref()).filter(|_| !under.is_null()) {
             let group = Handle { under, connector: below };
             if let Some(name) = host.preserving_error_stack(|| object_name(host, group, GROUP)) {
@@ -55,12 +55,12 @@ pub(crate) unsafe extern "C" fn specific(pointer: Ptr, arguments: Ptr, transfer:
             if write_back_all(group.host) < 0 {
                 return -1;
             }
-            (group.host, group.connector, group.under)
+            (group.host, group.connector, group.under())
         };
         let mut mount;
         let arguments = if operation(arguments) == MOUNT {
             let given = &*arguments.cast::<Mount>();
-            let child = object(given.child).under;
+            let child = object(given.child).under();
             mount = Mount { operation: MOUNT, name: given.name, child, list: given.list };
             (&raw mut mount).cast()
         } else {

@@ -27,7 +27,7 @@ pub(crate) unsafe extern "C" fn get_class<const SLOT: usize>(pointer: Ptr, level
         return 0;
     }
     let object = object(pointer);
-    object.host.H5VLintrospect_get_conn_cls(object.under, object.connector, level, class)
+    object.host.H5VLintrospect_get_conn_cls(object.under(), object.connector, level, class)
 }
 
 pub(crate) unsafe extern "C" fn get_capabilities<const SLOT: usize>(info: Const, flags: *mut u64) -> Herr {
@@ -47,12 +47,12 @@ pub(crate) unsafe extern "C" fn get_capabilities<const SLOT: usize>(info: Const,
 
 pub(crate) unsafe extern "C" fn query_optional(pointer: Ptr, class: c_int, operation: c_int, flags: *mut u64) -> Herr {
     let object = object(pointer);
-    object.host.H5VLintrospect_opt_query(object.under, object.connector, class, operation, flags)
+    object.host.H5VLintrospect_opt_query(object.under(), object.connector, class, operation, flags)
 }
 
 pub(crate) unsafe extern "C" fn optional(pointer: Ptr, arguments: Ptr, transfer: Hid, request: Req) -> Herr {
     let object = object(pointer);
-    let status = object.host.H5VLoptional(object.under, object.connector, arguments, transfer, request);
+    let status = object.host.H5VLoptional(object.under(), object.connector, arguments, transfer, request);
     object.wrap_request(request);
     status
 }

@@ -33,10 +33,10 @@ pub(crate) unsafe extern "C" fn create(
         let target = (given.operation == HARD && !given.target.is_null()).then(|| object(given.target));
         let Some(known) = own.or(target) else { return -1 };
         note_metadata_change(known);
-        let under = own.map_or(null_mut(), |object| object.under);
+        let under = own.map_or(null_mut(), |object| object.under());
         let before = given.target;
         if let Some(target) = target {
-            given.target = target.under;
+            given.target = target.under();
         }
         let (host, below) = (known.host, known.connector);
         let status = host.H5VLlink_create(arguments, under, place, below, create, access, transfer, request);
@@ -75,7 +75,7 @@ macro_rules! from_to {
                 if before_rename(known) < 0 {
                     return -1;
                 }
-                let under = |pointer: Ptr| if pointer.is_null() { null_mut() } else { object(pointer).under };
+                let under = |pointer: Ptr| if pointer.is_null() { null_mut() } else { object(pointer).under() };
                 let (host, below) = (known.host, known.connector);
                 let (from, to) = (under(from), under(to));
                 let status = host.$below(from, from_place, to, to_place, below, create, access, transfer, request);

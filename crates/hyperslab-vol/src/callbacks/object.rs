@@ -14,13 +14,13 @@ const REFRESH: c_int = 5;
 pub(crate) unsafe extern "C" fn open(pointer: Ptr, place: Const, kind: *mut c_int, transfer: Hid, request: Req) -> Ptr {
     catch_panics(|| {
         let object = object(pointer);
-        let under = object.host.H5VLobject_open(object.under, place, object.connector, kind, transfer, request);
+        let under = object.host.H5VLobject_open(object.under(), place, object.connector, kind, transfer, request);
         let kind = if under.is_null() || kind.is_null() { 0 } else { *kind };
         if kind != DATASET || under.is_null() {
             return object.child(under, request);
         }
         object.wrap_request(request);
-        dataset::found(object, under, place, transfer)
+        dataset::found(object, under)
     })
 }
 
@@ -45,7 +45,17 @@ pub(crate) unsafe extern "C" fn copy(
         drain_ranks(from, *from_place.cast::<c_int>());
         let (host, below) = (from.host, from.connector);
         let status = host.H5VLobject_copy(
-            from.under, from_place, from_name, to.under, to_place, to_name, below, copy, link, transfer, request,
+            from.under(),
+            from_place,
+            from_name,
+            to.under(),
+            to_place,
+            to_name,
+            below,
+            copy,
+            link,
+            transfer,
+            request,
         );
         from.wrap_request(request);
         acknowledged(to, *to_place.cast::<c_int>(), status)
@@ -76,7 +86,7 @@ pub(crate) unsafe extern "C" fn specific(
             }
         }
         let (host, below) = (own.host, own.connector);
-        let status = host.H5VLobject_specific(own.under, place, below, arguments, transfer, request);
+        let status = host.H5VLobject_specific(own.under(), place, below, arguments, transfer, request);
         crate::object::wrap_request(host, below, request);
         status
     })

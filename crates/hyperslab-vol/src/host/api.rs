@@ -150,6 +150,7 @@ api! {
     H5Tget_super(kind: Hid) -> Hid;
     H5Tget_member_value(kind: Hid, at: c_uint, value: Ptr) -> Herr;
     H5Tget_member_index(kind: Hid, name: Text) -> c_int;
+    H5Tcommitted(kind: Hid) -> Herr;
     H5Tclose(kind: Hid) -> Herr;
     H5VLget_value(connector: Hid, value: *mut c_int) -> Herr;
     H5VLregister_connector(class: Const, list: Hid) -> Hid;

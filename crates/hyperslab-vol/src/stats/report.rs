@@ -26,6 +26,7 @@ pub(super) struct Report {
     pub(super) background_seconds: f64,
     pub(super) waited_seconds: f64,
     pub(super) hidden_seconds: f64,
+    pub(super) helper_seconds: f64,
     pub(super) drains: u64,
     pub(super) drain_seconds: f64,
     pub(super) peak_memory: u64,

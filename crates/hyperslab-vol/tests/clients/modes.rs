@@ -7,11 +7,13 @@ use crate::plugin;
 
 /// Without the connector.
 pub const PLAIN: &str = "plain";
-/// Each mode alone, and the combinations that people use.
-pub const ALL: [&str; 12] = [
+/// Each mode alone, and the combinations that people use. Elsewhere small transfers take the direct path too, which they would
+/// not without being told.
+pub const ALL: [&str; 13] = [
     "off",
     "trace",
     "codec",
+    "codec;small=64KiB",
     "async",
     "log",
     "cache",
@@ -24,7 +26,7 @@ pub const ALL: [&str; 12] = [
 ];
 
 /// Modes of the ordinary run, for programs that take long.
-pub const USUAL: [&str; 4] = ["codec", "async", "log", "codec+async"];
+pub const USUAL: [&str; 5] = ["codec", "codec;small=64KiB", "async", "log", "codec+async"];
 
 /// Has `command` load the connector in `mode`, which keeps its own files in `folder`.
 pub fn apply<'a>(command: &'a mut Command, mode: &str, folder: &Path) -> Result<&'a mut Command, String> {
@@ -51,7 +53,7 @@ pub fn apply_with<'a>(
     std::fs::create_dir_all(&logs).map_err(|error| format!("cannot create {}: {error}", logs.display()))?;
     let trace = folder.join("trace-%p.jsonl");
     let (logs, trace, state) = (logs.display(), trace.display(), folder.join("state"));
-    let text = format!("mode={mode};log_dir={logs};state={};trace={trace}{more}", state.display());
+    let text = format!("small=0;mode={mode};log_dir={logs};state={};trace={trace}{more}", state.display());
     command.env("HDF5_PLUGIN_PATH", plugin::folder()?);
     Ok(command.env("HDF5_VOL_CONNECTOR", format!("hyperslab {text}")))
 }

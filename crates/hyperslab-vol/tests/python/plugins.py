@@ -17,6 +17,12 @@ FILTERS = {
     "fcidecomp": hdf5plugin.FciDecomp(),
     "sz3": hdf5plugin.SZ3(absolute=0.01),
 }
+# Those that leave themselves out where they save nothing.
+GIVING_UP = {
+    "lzf": {"compression": "lzf"},
+    "blosc": hdf5plugin.Blosc(cname="lz4", clevel=5),
+    "blosc copying": hdf5plugin.Blosc(cname="lz4", clevel=0),
+}
 KINDS = {"f4": "f4", "i2": "i2", "u1": "u1", "f8": ">f8"}
 
 
@@ -41,6 +47,19 @@ def write(folder):
             compare(file, name, kind)
 
 
+        for name, words in GIVING_UP.items():
+            file.create_dataset(f"noise {name}", data=noise(), chunks=(4000,), **words)
+        for name in GIVING_UP:
+            stored = [file[f"noise {name}"].id.get_chunk_info(number) for number in range(3)]
+            assert [(one.filter_mask, one.size) for one in stored] == [(1, 16000)] * 3, (name, stored)
+            file[f"noise {name}"][5:9] = 7
+            assert np.array_equal(file[f"noise {name}"][4:10], np.concatenate([noise()[4:5], [7] * 4, noise()[9:10]]))
+
+
+def noise():
+    return np.random.default_rng(1).integers(0, 1 << 32, 12_000, dtype="u4")
+
+
 def compare(file, name, kind):
     expected = values(kind)
     expected[5:70, 20:40] = values(kind)[100:165, 20:40]
@@ -53,6 +72,10 @@ def check(folder):
     with h5py.File(f"{folder}/plugins.h5") as file:
         for name, _, kind in names():
             compare(file, name, kind)
+        for name in GIVING_UP:
+            expected = noise()
+            expected[5:9] = 7
+            assert np.array_equal(file[f"noise {name}"][...], expected), name
 
 
 if __name__ == "__main__":
