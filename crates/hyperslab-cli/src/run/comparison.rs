@@ -211,7 +211,8 @@ fn same_bytes(a: &Path, b: &Path) -> Result<bool> {
     let (mut a, mut b) = (BufReader::new(File::open(a)?), BufReader::new(File::open(b)?));
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
     loop {
-        (of_a.clear(), of_b.clear());
+        of_a.clear();
+        of_b.clear();
         a.by_ref().take(1 << 20).read_to_end(&mut of_a)?;
         b.by_ref().take(1 << 20).read_to_end(&mut of_b)?;
         if of_a != of_b {

@@ -80,7 +80,7 @@ impl StringCodec {
 
     /// The chunk of a stored form.
     pub fn decode(&self, stored: Vec<u8>) -> Result<Strings> {
-        if !chunk_codec::most_bytes(&self.pipeline, &stored).is_some_and(|most| most <= 4 * MAX_BYTES) {
+        if chunk_codec::most_bytes(&self.pipeline, &stored).is_none_or(|most| most > 4 * MAX_BYTES) {
             return Err(chunk_codec::corrupt("the compressed data does not hold what a chunk of strings can"));
         }
         let decoded = guarded("decompress chunk", ErrorKind::Corrupt, || {

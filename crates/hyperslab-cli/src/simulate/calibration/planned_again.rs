@@ -40,7 +40,7 @@ pub fn of_results(results: &Results) -> Result<Plan> {
     if let Some(config) = options.config.clone().filter(|config| !config.exists()) {
         let inputs = &results.provenance.inputs;
         let name = config.display().to_string();
-        if let Some((_, workflow)) = inputs.into_iter().find(|(path, value)| **path == name && value.is_object()) {
+        if let Some((_, workflow)) = inputs.iter().find(|(path, value)| **path == name && value.is_object()) {
             let file = TemporaryWorkflow::of(workflow)?;
             options.config = Some(file.0.clone());
             kept = Some(file);
