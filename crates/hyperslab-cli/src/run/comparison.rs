@@ -170,7 +170,8 @@ impl Outcome {
                 return Ok(());
             }
         }
-        match hyperslab::detect_stack(a) {
+        // A file that one side left in pieces is recognised by the other.
+        match hyperslab::detect_stack(a).or_else(|_| hyperslab::detect_stack(b)) {
             Ok(stack) if self.contents.compare(&stack, [a, b], name).is_ok() => self.containers += 1,
             // No container, or one that cannot be opened again.
             _ if same_bytes(a, b)? => self.same += 1,
@@ -303,5 +304,33 @@ mod tests {
         let outcome = Outcome::of(source, [a, b]).unwrap();
         assert_eq!((outcome.same, outcome.other), (1, vec!["log.txt".to_owned()]));
         assert_eq!(outcome.contents.differences, ["lost.txt: is there only without the connector"]);
+    }
+
+    #[test]
+    fn what_one_side_alone_can_read_differs() {
+        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let [source, a, b] = folders.each_ref().map(tempfile::TempDir::path);
+        for name in ["whole.h5", "cut.h5", "chunk.h5"] {
+            let file = hyperslab::File::create(a.join(name), "hdf5(chunk=64,deflate=1)").unwrap();
+            let array = file.create_array::<i32>("x", &[4096]).unwrap();
+            array.write(.., &(0..4096).map(|i: i32| i.wrapping_mul(40_503)).collect::<Vec<_>>()).unwrap();
+            file.close().unwrap();
+        }
+        let whole = fs::read(a.join("whole.h5")).unwrap();
+        fs::write(b.join("whole.h5"), &whole).unwrap();
+        fs::write(b.join("cut.h5"), &whole[..whole.len() / 3]).unwrap();
+        // The streams of the chunks are what has no long runs of zeros: the last quarter is theirs.
+        let mut torn = whole.clone();
+        let (from, to) = (whole.len() * 3 / 4, whole.len() * 3 / 4 + 600);
+        torn[from..to].fill(0xff);
+        fs::write(b.join("chunk.h5"), torn).unwrap();
+        for (side, other) in [([a, b], "without"), ([b, a], "with")] {
+            let outcome = Outcome::of(source, side).unwrap();
+            assert_eq!((outcome.containers, outcome.other.len()), (3, 0));
+            let differences = &outcome.contents.differences;
+            assert_eq!(differences.len(), 2, "{differences:?}");
+            let once = format!("can be read only {other} the connector");
+            assert!(differences.iter().all(|one| one.contains(&once)), "{differences:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::terminal::plain;
 use anyhow::Result;
 use hyperslab_comm::Solo;
-use hyperslab_core::{Array, Container, MemoryViewMut, OpenMode, Selection, Stack, TransferMode, dims};
+use hyperslab_core::{Array, Container, Error, MemoryViewMut, OpenMode, Selection, Stack, TransferMode, dims};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -32,11 +32,18 @@ struct Pair<'a> {
 }
 
 impl Contents {
-    /// Compares two containers of a stack, which the user knows as `name`.
-    pub fn compare(&mut self, stack: &Stack, [a, b]: [&Path; 2], name: &str) -> Result<()> {
+    /// Compares two containers of a stack, which the user knows as `name`. What can be read on one side only is a difference;
+    /// an error is what neither can be opened for.
+    pub fn compare(&mut self, stack: &Stack, paths: [&Path; 2], name: &str) -> Result<()> {
         let format = hyperslab_run::open_stack(stack)?;
-        let a = format.open(a, OpenMode::Read, &Solo::shared())?;
-        let b = format.open(b, OpenMode::Read, &Solo::shared())?;
+        let (a, b) = match <(_, _)>::from(paths.map(|path| format.open(path, OpenMode::Read, &Solo::shared()))) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(why), Err(_)) => return Err(why.into()),
+            (a, b) => {
+                self.differences.push(plain(&format!("{name}: {}", readable_once(a.err(), b.err()))));
+                return Ok(());
+            }
+        };
         self.containers(&Pair { a: &*a, b: &*b, name })?;
         a.close()?;
         b.close()?;
@@ -52,14 +59,34 @@ impl Contents {
         self.left_out.push(plain(&format!("{}: {what}: {why}", pair.name)));
     }
 
+    /// What both sides answer. What one side alone fails in is a difference, what both fail in is left out.
+    fn both<T>(
+        &mut self,
+        pair: &Pair<'_>,
+        what: &str,
+        a: hyperslab_core::Result<T>,
+        b: hyperslab_core::Result<T>,
+    ) -> Option<(T, T)> {
+        match (a, b) {
+            (Ok(a), Ok(b)) => return Some((a, b)),
+            (Err(why), Err(_)) => self.leave_out(pair, what, why),
+            (a, b) => self.differs(pair, &format!("{what}: {}", readable_once(a.err(), b.err()))),
+        }
+        None
+    }
+
     fn containers(&mut self, pair: &Pair<'_>) -> Result<()> {
         self.attributes(pair, "");
-        for group in self.common(pair, "group", pair.a.groups()?, pair.b.groups()?) {
-            self.attributes(pair, &group);
+        if let Some((a, b)) = self.both(pair, "groups", pair.a.groups(), pair.b.groups()) {
+            for group in self.common(pair, "group", a, b) {
+                self.attributes(pair, &group);
+            }
         }
-        for array in self.common(pair, "array", pair.a.arrays()?, pair.b.arrays()?) {
-            self.attributes(pair, &array);
-            self.array(pair, &array)?;
+        if let Some((a, b)) = self.both(pair, "arrays", pair.a.arrays(), pair.b.arrays()) {
+            for array in self.common(pair, "array", a, b) {
+                self.attributes(pair, &array);
+                self.array(pair, &array)?;
+            }
         }
         Ok(())
     }
@@ -75,47 +102,50 @@ impl Contents {
 
     fn attributes(&mut self, pair: &Pair<'_>, object: &str) {
         let of = if object.is_empty() { String::new() } else { format!(" of {object}") };
-        let (a, b) = match (pair.a.attributes(object), pair.b.attributes(object)) {
-            (Ok(a), Ok(b)) => (a, b),
-            (Err(error), _) | (_, Err(error)) => return self.leave_out(pair, &format!("attributes{of}"), error),
-        };
+        let names = self.both(pair, &format!("attributes{of}"), pair.a.attributes(object), pair.b.attributes(object));
+        let Some((a, b)) = names else { return };
         for name in self.common(pair, &format!("attribute{of}"), a, b) {
-            match (pair.a.attribute(object, &name), pair.b.attribute(object, &name)) {
-                (Ok(a), Ok(b)) if a.dtype == b.dtype && a.shape == b.shape && a.data == b.data => {}
-                (Ok(_), Ok(_)) => self.differs(pair, &format!("attribute {name}{of} has another value")),
-                (Err(error), _) | (_, Err(error)) => self.leave_out(pair, &format!("attribute {name}{of}"), error),
+            let what = format!("attribute {name}{of}");
+            let values = (pair.a.attribute(object, &name), pair.b.attribute(object, &name));
+            if let Some((a, b)) = self.both(pair, &what, values.0, values.1)
+                && (a.dtype != b.dtype || a.shape != b.shape || a.data != b.data)
+            {
+                self.differs(pair, &format!("{what} has another value"));
             }
         }
     }
 
     fn array(&mut self, pair: &Pair<'_>, name: &str) -> Result<()> {
-        let (a, b) = match (pair.a.array(name), pair.b.array(name)) {
-            (Ok(a), Ok(b)) => (a, b),
-            (Err(error), _) | (_, Err(error)) => {
-                self.leave_out(pair, name, error);
-                return Ok(());
-            }
-        };
-        let (of_a, of_b) = (a.spec()?, b.spec()?);
+        let Some((a, b)) = self.both(pair, name, pair.a.array(name), pair.b.array(name)) else { return Ok(()) };
+        let Some((of_a, of_b)) = self.both(pair, name, a.spec(), b.spec()) else { return Ok(()) };
         if of_a != of_b {
             self.differs(pair, &format!("{name}: type, shape or storage differ"));
         } else {
             let all = Selection::all(&of_a.shape)?;
             let most = (AT_A_TIME / of_a.dtype.size().max(1)).max(1);
-            let (mut unequal, mut first) = (0u64, None);
-            let read = all.for_each_part(most, &mut |part| {
-                let (number, place) = unequal_elements([&*a, &*b], part, &of_a.shape, of_a.dtype.size())?;
-                unequal += number;
-                first = first.take().or(place);
-                Ok(())
-            });
-            match (read, first) {
-                (Err(error), _) => self.leave_out(pair, name, error),
-                (Ok(()), None) => {
+            let (mut unequal, mut first, mut once) = (0u64, None, None);
+            let read =
+                all.for_each_part(most, &mut |part| match <(_, _)>::from(parts([&*a, &*b], part, of_a.dtype.size())) {
+                    (Ok(a), Ok(b)) => {
+                        let (number, place) = unequal_elements([&a, &b], part, &of_a.shape, of_a.dtype.size())?;
+                        unequal += number;
+                        first = first.take().or(place);
+                        Ok(())
+                    }
+                    (Err(why), Err(_)) => Err(why),
+                    (a, b) => {
+                        once = once.take().or(Some(readable_once(a.err(), b.err())));
+                        Ok(())
+                    }
+                });
+            match (read, once, first) {
+                (_, Some(words), _) => self.differs(pair, &format!("{name}: {words}")),
+                (Err(error), ..) => self.leave_out(pair, name, error),
+                (Ok(()), None, None) => {
                     self.arrays += 1;
                     self.bytes += all.len() * of_a.dtype.size();
                 }
-                (Ok(()), Some(place)) => {
+                (Ok(()), None, Some(place)) => {
                     let all = all.len();
                     self.differs(pair, &format!("{name}: {unequal} of {all} elements differ, the first at {place}"));
                 }
@@ -127,19 +157,30 @@ impl Contents {
     }
 }
 
+/// That only one side can be read, and why the other cannot.
+fn readable_once(without: Option<Error>, with: Option<Error>) -> String {
+    let (side, why) = if without.is_some() { ("with", without) } else { ("without", with) };
+    let why = why.map(|error| error.to_string()).unwrap_or_default();
+    format!("can be read only {side} the connector: {}", why.lines().next().unwrap_or_default())
+}
+
+/// The same elements of both.
+fn parts(arrays: [&dyn Array; 2], part: &Selection, element: u64) -> [hyperslab_core::Result<Vec<u8>>; 2] {
+    let bytes = usize::try_from(part.len() * element).unwrap_or(usize::MAX);
+    arrays.map(|array| {
+        let mut data = vec![0u8; bytes];
+        array.read(part, MemoryViewMut::packed(&mut data), TransferMode::Independent)?;
+        Ok(data)
+    })
+}
+
 /// How many elements of a part differ, and where the first is.
 fn unequal_elements(
-    arrays: [&dyn Array; 2],
+    [a, b]: [&[u8]; 2],
     part: &Selection,
     shape: &[u64],
     element: u64,
 ) -> hyperslab_core::Result<(u64, Option<String>)> {
-    let bytes = usize::try_from(part.len() * element).unwrap_or(usize::MAX);
-    let mut read = [vec![0u8; bytes], vec![0u8; bytes]];
-    for (array, data) in arrays.iter().zip(&mut read) {
-        array.read(part, MemoryViewMut::packed(data), TransferMode::Independent)?;
-    }
-    let [a, b] = &read;
     if a == b {
         return Ok((0, None));
     }
