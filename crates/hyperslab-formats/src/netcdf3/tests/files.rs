@@ -89,7 +89,12 @@ fn definitions_after_data_move_it_only_where_they_must() {
     {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.nc");
-        let inode = || fs::metadata(&path).unwrap().ino();
+        // Files that were looked at stay open, so that none has the number of an earlier one.
+        let mut seen = Vec::new();
+        let mut inode = || {
+            seen.push(fs::File::open(&path).unwrap());
+            fs::metadata(&path).unwrap().ino()
+        };
         let container = open(stack, &path, OpenMode::Create).unwrap();
         let mut all = vec![("one", full(&*container, "one", &ArraySpec::new(Datatype::F64, &[1000]), 1))];
         let first = inode();
