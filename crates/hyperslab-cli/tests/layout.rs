@@ -56,8 +56,12 @@ fn workload() -> String {
     text
 }
 
+/// A command that another test starts may inherit a file that is being made, and its lock with it.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[test]
 fn files_are_mapped_and_calls_followed_to_targets() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for (stack, name) in [("hdf5", "a.h5"), ("hdf5(align=64KiB)", "b.h5"), ("netcdf4(align=64KiB)", "c.nc")] {
@@ -94,6 +98,7 @@ fn files_are_mapped_and_calls_followed_to_targets() {
 
 #[test]
 fn other_formats_are_mapped_or_counted_and_nonsense_is_refused() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     write("netcdf3(var_align=4KiB)", &path("a.nc3"));
