@@ -57,6 +57,9 @@ fn child() {
     write(&stack, Path::new(&path), OpenMode::Update, OLD, true).unwrap();
 }
 
+/// A command that another test starts may inherit a file that is being made, and its lock with it.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 struct Scene {
     folder: tempfile::TempDir,
     path: PathBuf,
@@ -77,8 +80,6 @@ fn crashed() -> Scene {
 fn crash(path: &Path, stack: &str) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "child", "--ignored"]);
-    // Between fork and exec, children of other tests still hold the lock of the file that was made here.
-    child.env("HDF5_USE_FILE_LOCKING", "FALSE");
     let ended = child.env("HYPERSLAB_TEST_PATH", path).env("HYPERSLAB_TEST_STACK", stack).output().unwrap();
     assert!(!ended.status.success() && ended.status.code().is_none(), "{ended:?}");
 }
@@ -108,6 +109,7 @@ impl Scene {
 
 #[test]
 fn an_ordinary_crash_is_recovered_by_directory_and_by_file() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     assert!(scene.folder.path().join(".a.h5.hyperslab-log").exists());
     let (code, out, err) = scene.recover(&["--check"]);
@@ -126,6 +128,7 @@ fn waits(error: &Error) -> bool {
 
 #[test]
 fn way_1_a_symbolic_link() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let link = scene.folder.path().join("link.h5");
     symlink(&scene.path, &link).unwrap();
@@ -139,6 +142,7 @@ fn way_1_a_symbolic_link() {
 
 #[test]
 fn way_2_a_hard_link() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let link = scene.folder.path().join("hard.h5");
     fs::hard_link(&scene.path, &link).unwrap();
@@ -156,6 +160,7 @@ fn way_2_a_hard_link() {
 
 #[test]
 fn way_3_another_log_directory() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let other = scene.folder.path().join("others");
     fs::create_dir(&other).unwrap();
@@ -169,6 +174,7 @@ fn way_3_another_log_directory() {
 
 #[test]
 fn way_4_a_mode_without_a_log() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     for stack in ["hdf5", "async/hdf5", "cache/hdf5", "hdf5(plane=on)"] {
         let error = write(stack, &scene.path, OpenMode::Update, NEW, false).unwrap_err();
@@ -181,6 +187,7 @@ fn way_4_a_mode_without_a_log() {
 
 #[test]
 fn way_5_a_plain_program_makes_the_file_anew() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let fresh = scene.folder.path().join("fresh.h5");
     write("hdf5", &fresh, OpenMode::Create, NEW, false).unwrap();
@@ -192,6 +199,7 @@ fn way_5_a_plain_program_makes_the_file_anew() {
 
 #[test]
 fn way_6_another_file_is_moved_there() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let fresh = scene.folder.path().join("fresh.h5");
     write("hdf5", &fresh, OpenMode::Create, NEW, false).unwrap();
@@ -210,6 +218,7 @@ fn leave_rollback_journal(path: &Path) {
 
 #[test]
 fn a_file_or_directory_that_was_moved_is_not_said_to_lack_nothing() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let moved = scene.folder.path().join("moved.h5");
     fs::rename(&scene.path, &moved).unwrap();
@@ -230,6 +239,7 @@ fn a_file_or_directory_that_was_moved_is_not_said_to_lack_nothing() {
 
 #[test]
 fn way_7_a_copied_directory() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let copy = scene.folder.path().join("copy");
     fs::create_dir(&copy).unwrap();
@@ -247,6 +257,7 @@ fn way_7_a_copied_directory() {
 
 #[test]
 fn a_file_that_was_put_back_is_not_touched() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     File::options().write(true).open(&scene.path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
     scene.refuses(&scene.path, "it was put back", OLD);
@@ -254,6 +265,7 @@ fn a_file_that_was_put_back_is_not_touched() {
 
 #[test]
 fn logs_are_thrown_away_when_asked_and_with_their_file() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let (code, out, err) = run(scene.folder.path(), &["recover", "--discard", "a.h5"]);
     assert!(code == 0 && out.contains("1 write of 1000 B thrown away"), "{out}{err}");
@@ -274,6 +286,7 @@ fn logs_are_thrown_away_when_asked_and_with_their_file() {
 
 #[test]
 fn a_missing_first_or_last_segment_is_a_loss_that_is_told() {
+    let _alone = ALONE.lock();
     for last in [false, true] {
         let scene = crashed();
         let mut segments: Vec<PathBuf> =
@@ -291,6 +304,7 @@ fn a_missing_first_or_last_segment_is_a_loss_that_is_told() {
 /// Wherever the last segment is cut off: the head says how long it was.
 #[test]
 fn a_last_segment_that_was_cut_off_is_a_loss_that_is_told() {
+    let _alone = ALONE.lock();
     for keep in [|_| 0, |_| 30, |_| 60, |_| 200, |len| len / 2, |len: u64| len - 1] {
         let scene = crashed();
         let mut names = fs::read_dir(&scene.logs).unwrap().map(|entry| entry.unwrap().path());
@@ -309,6 +323,7 @@ fn a_last_segment_that_was_cut_off_is_a_loss_that_is_told() {
 
 #[test]
 fn no_number_of_ranks_needs_more_descriptors() {
+    let _alone = ALONE.lock();
     use hyperslab_journal::{Append, Directory, Header, Id, Journal, Limits};
     let scene = crashed();
     assert_eq!(scene.recover(&[]).0, 0);
@@ -331,6 +346,7 @@ fn no_number_of_ranks_needs_more_descriptors() {
 
 #[test]
 fn heads_of_strangers_do_no_harm() {
+    let _alone = ALONE.lock();
     use hyperslab_journal::{Directory, Header, Id, Journal, Limits};
     let scene = crashed();
     assert_eq!(scene.recover(&[]).0, 0);
@@ -356,6 +372,7 @@ fn heads_of_strangers_do_no_harm() {
 
 #[test]
 fn directories_of_a_group_are_refused() {
+    let _alone = ALONE.lock();
     let scene = crashed();
     let group = rustix::fs::Gid::from_raw(rustix::process::geteuid().as_raw() + 1);
     if rustix::fs::chown(&scene.logs, None, Some(group)).is_err() {
