@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 const SHAPE: [u64; 2] = [8, 1000];
 
+/// A command that another test starts may inherit a file that is being made, and its lock with it.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 /// A container whose array `x` holds 1.0 everywhere.
 fn container(stack: &str, path: &Path) {
     let format = hyperslab_run::open_stack(&stack.parse::<Stack>().unwrap()).unwrap();
@@ -89,6 +92,7 @@ impl Scene {
 
 #[test]
 fn what_a_job_left_is_brought_into_its_file_once() {
+    let _alone = ALONE.lock();
     for stack in ["posix", "hdf5", "zarr", "slow(1GB/s,1us)/hdf5(chunk=4x100)"] {
         let scene = scene(stack);
         assert_eq!(scene.recover(&[]).0, 0, "nothing to do");
@@ -114,6 +118,7 @@ fn what_a_job_left_is_brought_into_its_file_once() {
 
 #[test]
 fn logs_in_use_are_left_alone_and_said_so() {
+    let _alone = ALONE.lock();
     let scene = scene("posix");
     let mut journals = leave(&scene.logs, "posix", &scene.path);
     journals.pop();
@@ -127,6 +132,7 @@ fn logs_in_use_are_left_alone_and_said_so() {
 
 #[test]
 fn another_file_can_be_written_instead() {
+    let _alone = ALONE.lock();
     let scene = scene("hdf5");
     drop(leave(&scene.logs, "hdf5", &scene.path));
     fs::remove_file(&scene.path).unwrap();
@@ -140,6 +146,7 @@ fn another_file_can_be_written_instead() {
 
 #[test]
 fn a_damaged_log_is_a_loss_that_is_told_once() {
+    let _alone = ALONE.lock();
     let scene = scene("posix");
     drop(leave(&scene.logs, "posix", &scene.path));
     let names: Vec<PathBuf> = fs::read_dir(&scene.logs).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -163,6 +170,7 @@ fn a_damaged_log_is_a_loss_that_is_told_once() {
 
 #[test]
 fn places_that_make_no_sense_are_refused() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let (code, _, err) = run(folder.path(), &["recover", "missing"]);
     assert!(code == 2 && err.contains("missing"), "{err}");
@@ -173,6 +181,7 @@ fn places_that_make_no_sense_are_refused() {
 /// What a job leaves that ends while it makes its log.
 #[test]
 fn a_head_that_was_never_finished_goes() {
+    let _alone = ALONE.lock();
     use std::os::unix::fs::OpenOptionsExt;
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
@@ -197,6 +206,7 @@ fn killed_in_creation(path: &Path, bytes: &[u8]) {
 
 #[test]
 fn a_file_that_was_never_flushed_is_empty_and_said_so() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.h5");
     for bytes in [&[][..], b"\x89HDF\r\n\x1a\n and some forty bytes of a superblock"] {
@@ -213,6 +223,7 @@ fn a_file_that_was_never_flushed_is_empty_and_said_so() {
 
 #[test]
 fn a_file_that_somebody_emptied_is_not_taken_for_one_that_was_never_flushed() {
+    let _alone = ALONE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.h5");
     fs::write(&path, [1; 5000]).unwrap();
