@@ -1,10 +1,13 @@
 //! Old data never go over new: a log is applied to the file that it was written for, as its job left it, or not at all.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/alone.rs"]
+mod alone;
 #[path = "common/program.rs"]
 #[allow(dead_code)]
 mod program;
 
+use alone::ALONE;
 use hyperslab_core::{
     ArraySpec, Datatype, Error, MemoryView, MemoryViewMut, OpenMode, Result, Selection, Stack, TransferMode,
 };
@@ -56,9 +59,6 @@ fn child() {
     let stack = std::env::var("HYPERSLAB_TEST_STACK").unwrap();
     write(&stack, Path::new(&path), OpenMode::Update, OLD, true).unwrap();
 }
-
-/// A command that another test starts may inherit a file that is being made, and its lock with it.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 struct Scene {
     folder: tempfile::TempDir,

@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "hdf5")]
 
+#[path = "common/alone.rs"]
+mod alone;
 #[path = "common/program.rs"]
 #[allow(dead_code)]
 mod program;
 
+use alone::ALONE;
 use hyperslab_comm::Solo;
 use hyperslab_core::{ArraySpec, Datatype, Dims, Filter, MemoryView, OpenMode, Selection, Stack, TransferMode};
 use program::run;
@@ -55,9 +58,6 @@ fn workload() -> String {
     text.push_str("\n{\"do\":\"close_array\",\"slot\":0}\n{\"do\":\"close_array\",\"slot\":1}\n{\"do\":\"close_file\",\"file\":0}\n");
     text
 }
-
-/// A command that another test starts may inherit a file that is being made, and its lock with it.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[test]
 fn files_are_mapped_and_calls_followed_to_targets() {

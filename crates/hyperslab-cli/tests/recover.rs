@@ -1,10 +1,13 @@
 //! `hyperslab recover` as a user meets it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/alone.rs"]
+mod alone;
 #[path = "common/program.rs"]
 #[allow(dead_code)]
 mod program;
 
+use alone::ALONE;
 use hyperslab_core::{ArraySpec, Datatype, MemoryView, MemoryViewMut, OpenMode, Selection, Stack, TransferMode};
 use hyperslab_journal::{Append, Directory, Header, Id, Journal, Limits};
 use program::run;
@@ -13,9 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const SHAPE: [u64; 2] = [8, 1000];
-
-/// A command that another test starts may inherit a file that is being made, and its lock with it.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// A container whose array `x` holds 1.0 everywhere.
 fn container(stack: &str, path: &Path) {

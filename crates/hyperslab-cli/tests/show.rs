@@ -1,6 +1,10 @@
 //! `hyperslab show`, as a user runs it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/alone.rs"]
+mod alone;
+
+use alone::ALONE;
 use assert_cmd::Command;
 use hyperslab_comm::Solo;
 use hyperslab_core::{
@@ -24,9 +28,6 @@ fn file(path: &Path) {
     file.set_attribute("flat", "units", &Attribute::text("m")).unwrap();
     file.close().unwrap();
 }
-
-/// A command that another test starts may inherit a file that is being made, and its lock with it.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// What the program prints, and whether it succeeded.
 fn show(path: &Path, words: &[&str]) -> (String, bool) {
